@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose memory is whose, for allocators: where new blocks of this thread count, and accounts of blocks whose
-// allocator keeps none itself.
+// Memory accounting for allocators: the ledger and category that new blocks of this thread count in, and
+// per-block accounts for allocators that keep none.
 #pragma once
 
 #include <map>
@@ -30,10 +30,10 @@ struct Account {
   }
 };
 
-// As the scopes of this thread say (memory.h).
+// The account that this thread's scopes select (memory.h).
 Account account_here(Bytes bytes);
 
-// While alive, new blocks of this thread count in no ledger: they may be freed when it is gone.
+// While alive, new blocks of this thread count in no ledger, so they may outlive every ledger.
 class UncountedScope {
  public:
   UncountedScope();
@@ -45,18 +45,18 @@ class UncountedScope {
   Ledger* previous_;
 };
 
-// Accounts of a device's blocks. Any thread.
+// Accounts for a device's blocks. Any thread.
 class BlockAccounts {
  public:
   void open(const void* block, Bytes bytes);
   void close(const void* block);
   void recount(const void* block, Category category);
-  // Whether the address lies in a block that is open.
+  // Returns whether the address lies in an open block.
   bool holds(const void* address) const;
 
  private:
   mutable std::mutex mutex_;
-  std::map<const std::byte*, Account> blocks_;  // by their first byte
+  std::map<const std::byte*, Account> blocks_;  // keyed by first byte
 };
 
 }  // namespace penstock::backend

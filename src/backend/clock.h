@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the compute device has done what a thread issued to it.
+// Times at which the compute device finishes the work a thread issued to it.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace penstock::backend {
 
-// A point in the order of what a thread has issued. On the CPU it has passed when it is made; on a card it is
-// an event of a stream.
+// A point in a thread's issued work. On the CPU it has already passed when it is created; on a card it is a
+// stream event.
 class Moment {
  public:
   Moment() = default;
@@ -20,15 +20,15 @@ class Moment {
   Seconds passed_ = 0;           // on the CPU: steady_seconds()
   std::shared_ptr<void> event_;  // on a card
 };
-Moment moment_now();  // of the calling thread's stream
+Moment moment_now();  // on the calling thread's stream
 
 class DeviceClock {
  public:
-  // 0 s is now, when the device has done all that this thread has issued; returns that reading of
+  // Waits for all work this thread has issued, makes that time 0 s, and returns it as a reading of
   // steady_seconds().
   Seconds restart();
 
-  // Seconds since restart(), negative of earlier moments. Waits until the moment has passed.
+  // Seconds since restart(), negative for earlier moments. Waits until the moment has passed.
   Seconds seconds(const Moment& moment) const;
 
  private:

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies between memories of the compute device and of the host.
+// Copies between the memory of the compute device and the host's.
 #pragma once
 
 #include <cstddef>
 
 namespace penstock::backend {
 
-// Done when it returns on the CPU; in the order of the calling thread's stream on a card, where either side
-// may be the card's memory or the host's.
+// Synchronous on the CPU. On a card it is issued to the calling thread's stream, and either side may be card
+// or host memory.
 void copy_bytes(void* to, const void* from, std::size_t bytes);
 
-// Returns when the device has done all that this thread has issued.
+// Waits until the device has finished all work this thread issued.
 void synchronize();
 
 }  // namespace penstock::backend

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies that run one after the other beside computation: on a thread of their own, on a card in a stream.
+// Copies that run in order, overlapped with computation: in a thread on the CPU, in a stream on a card.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace penstock::backend {
 
-// Used by one thread. Jobs run in the order of posting, each after what that thread has issued before. When
-// one throws, no later one runs, and every wait for it or a later one rethrows the exception.
+// Used by one thread. Jobs run in the order of posting, each after the work that thread issued before. On a
+// card post() throws a job's exception; on the CPU no later job runs, and waits for it or later ones rethrow.
 class CopyLane {
  public:
   struct Times {
@@ -19,16 +19,16 @@ class CopyLane {
   };
 
   CopyLane();
-  ~CopyLane();  // waits for the running job; drops the others
+  ~CopyLane();  // waits for the running job, on a card for all jobs; drops the others
   CopyLane(const CopyLane&) = delete;
   CopyLane& operator=(const CopyLane&) = delete;
 
-  // The job makes its copies by copy_bytes(); on the CPU it may do other work. What it copies must live until
-  // it is done or the lane is destroyed. Returns its number, from 0.
+  // The job makes its copies by copy_bytes(); on the CPU it may do other work. The memory it copies must live
+  // until it is done or the lane is destroyed. Returns the job's number, from 0.
   std::uint64_t post(std::function<void()> job);
 
-  // What this thread issues from now on comes after the job; on the CPU this waits until the job has run.
-  // Wait for the jobs in order, each once. Rethrows a job's exception.
+  // Orders this thread's later work after the job; on the CPU it blocks until the job has run. Wait for the
+  // jobs in order, each once. Rethrows a job's exception.
   Times wait(std::uint64_t number);
 
   // Rethrows a job's exception; does not wait.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What those who move bytes without LibTorch need of a card's memory.
+// Card memory for code that moves bytes without LibTorch.
 //
-// A card carries out what a thread issues later than it is issued, in the order of that thread's stream; so
-// these calls return before their work is done, and order between threads is stated by points.
+// A card executes a thread's work asynchronously, in the order of that thread's stream. So these calls return
+// before their work is done, and points express the order between threads.
 #pragma once
 
 #include <cstddef>
@@ -18,35 +18,35 @@ class DeviceMemory {
 
   virtual bool holds(const void* address) const = 0;
 
-  using Point = std::shared_ptr<void>;         // empty: passed
-  virtual Point point() = 0;                   // behind what this thread has issued
-  virtual void come_behind(const Point&) = 0;  // what this thread issues next comes behind the point
-  virtual void wait_for(const Point&) = 0;     // until the card has passed it
+  using Point = std::shared_ptr<void>;         // an event; empty: passed
+  virtual Point point() = 0;                   // after the work this thread has issued
+  virtual void come_behind(const Point&) = 0;  // orders this thread's later work after the point
+  virtual void wait_for(const Point&) = 0;     // blocks until the card has passed it
   virtual bool passed(const Point&) = 0;
 
-  // Either side may be the host's memory.
+  // Either side may be host memory.
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
-  // into[i] += from[i] of `count` numbers of 4 bytes (float) or 8 (double).
+  // into[i] += from[i] for `count` elements of `element` bytes: 4 (float) or 8 (double).
   virtual void add(void* into, const void* from, std::size_t count, std::size_t element) = 0;
-  // Memory of the host's that the card copies to and from by itself, and that others reuse when it is freed.
+  // Pinned host memory from a cache: reused once freed.
   virtual std::shared_ptr<std::byte> host_room(std::size_t bytes) = 0;
-  // Of the card's; no ledger counts it, so that it may outlive all.
+  // Card memory. No ledger counts it, so it may outlive them all.
   virtual std::shared_ptr<std::byte> device_room(std::size_t bytes) = 0;
 
-  // A stream beside those of threads, for whoever moves bytes by itself; none waits for another's work. Its
-  // thread's calls in work(), and what `handle`, the driver's, is given to there, are in the order of this
-  // stream, on its card.
+  // A stream apart from the threads' streams, for code that moves bytes itself. Streams never wait for one
+  // another implicitly. In work() the calling thread's work, and driver calls that take `handle` (the
+  // driver's stream), go to this stream, on its card.
   class Stream {
    public:
     virtual ~Stream() = default;
     virtual void work(const std::function<void(void* handle)>& issue) = 0;
   };
-  // Of the calling thread's card; used by any one thread at a time.
+  // On the calling thread's card. Used by one thread at a time, any thread.
   virtual std::unique_ptr<Stream> stream() = 0;
 };
 
-// This process's card; null, and so it is at first: there is none.
+// The memory of this process's card; null without a card, and before use_device_memory().
 DeviceMemory* device_memory();
-void use_device_memory(DeviceMemory* memory);  // before other threads ask; outlives all use
+void use_device_memory(DeviceMemory* memory);  // call before other threads use it; must outlive all use
 
 }  // namespace penstock::backend

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of the host's to and from which a card copies by itself: there it is pinned, at once and whole; on
-// the CPU pages are allocated on first write.
+// Host memory for asynchronous copies to and from a card, pinned in full at construction. On the CPU it is
+// not pinned, and pages are allocated on first write.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace penstock::backend {
 
 class HostMemory {
  public:
-  // Throws RunError when the system has none, or pins no more.
+  // Throws RunError if the system cannot allocate or pin it.
   explicit HostMemory(Bytes size);
   ~HostMemory();
   HostMemory(const HostMemory&) = delete;

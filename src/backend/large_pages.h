@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory in the system's large pages.
+// Large (huge) pages for memory.
 #pragma once
 
 #include <sys/mman.h>
@@ -9,9 +9,9 @@
 
 namespace penstock::backend {
 
-// Asks for large pages for what of the memory they can cover, before it is first written: their first use
-// costs a fault for 2 MiB instead of one for every 4 KiB, and products miss the TLB less. A system that has
-// none ignores it. Any thread.
+// Requests large pages for the part of the memory that they can cover; call before the first write. First use
+// then costs one page fault per 2 MiB instead of per 4 KiB, and products have fewer TLB misses. Ignored by
+// systems without large pages. Any thread.
 inline void ask_for_large_pages(void* memory, std::size_t bytes) {
   constexpr std::uintptr_t kLarge = std::uintptr_t{2} << 20;
   const auto begin = (reinterpret_cast<std::uintptr_t>(memory) + kLarge - 1) / kLarge * kLarge;

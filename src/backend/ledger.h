@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes of tensors that a rank holds, by category.
+// Tensor bytes held by a rank, by category.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ class Ledger {
 
   void reset_peaks();  // to the live bytes
 
-  // Peak total since the last call; resets it. One reader.
+  // Returns the peak total since the last call and resets it. One reader.
   Bytes take_recent_peak();
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of the compute device's tensors, each block accounted to a rank and a category. On the CPU by an
-// allocator of our own, which reuses blocks: large ones, since fresh pages cost as much as the arithmetic on
-// them, and up to 4 MiB of small ones a thread. On a card by LibTorch's.
+// Memory of the compute device's tensors, each block accounted to a rank and a category. The CPU has our own
+// allocator, which reuses large blocks, since fresh pages cost as much as the arithmetic on them, and up to
+// 4 MiB of small blocks per thread. A card has LibTorch's.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,12 +10,12 @@
 
 namespace penstock::backend {
 
-// Once per process; later calls do nothing. Tensors made before keep their memory and are not counted. Of a
-// card it also lets messages use the memory (device_memory.h).
+// Call once per process; later calls are no-ops. Earlier tensors keep their memory and are not counted. On a
+// card this also makes its memory available to messages (device_memory.h).
 void install_allocator();
 
-// While alive, tensors made on this thread count in `ledger`, as Transient. Scopes nest. The ledger must
-// outlive the tensors.
+// While alive, tensors allocated on this thread count in `ledger`, by default as Transient. Scopes nest. The
+// ledger must outlive the tensors.
 class LedgerScope {
  public:
   explicit LedgerScope(Ledger& ledger);
@@ -27,7 +27,7 @@ class LedgerScope {
   Ledger* previous_;
 };
 
-// While alive, tensors made on this thread count in this category.
+// While alive, tensors allocated on this thread count in this category.
 class CategoryScope {
  public:
   explicit CategoryScope(Category category);
@@ -39,20 +39,20 @@ class CategoryScope {
   Category previous_;
 };
 
-// Moves the tensor's storage to this category, such as a temporary that is now kept, or the reverse.
-// Undefined tensors and memory of other allocators are ignored.
+// Moves the tensor's storage to this category, such as a temporary that is now kept, or the reverse. Ignores
+// undefined tensors and memory from other allocators.
 void recount(const at::Tensor& tensor, Category category);
 void recount(const c10::Storage& storage, Category category);
 
-// Bytes of large blocks held for reuse, not counted in any ledger. On the CPU they and what is in use exceed
-// the peak use by at most a 64th, or by 32 MiB where that is more, but then by no more than a tenth.
+// Bytes of large blocks held for reuse, not counted in any ledger. On the CPU, cached plus used bytes exceed
+// the peak use by at most max(peak / 64, min(peak / 10, 32 MiB)).
 Bytes cached_bytes();
 
-// Gives a card's blocks that are held for reuse back to it; on the CPU, where few are held, nothing.
+// Frees a card's blocks held for reuse. No-op on the CPU, which holds few.
 void release_cached();
 
-// Large blocks (of 256 KiB and more; of a card, its segments) mapped since the process began. After the first
-// steps the count should not grow, but by a few a step on the CPU where the peak is large.
+// Number of large blocks (256 KiB or more; on a card, segments) mapped since the process began. After the
+// first steps it should stay constant, except for a few per step on the CPU if the peak is large.
 std::int64_t mapped_blocks();
 
 }  // namespace penstock::backend

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of a tensor moved away temporarily: the tensor and its views stay, without bytes.
+// Temporarily frees a tensor's memory: the tensor and its views remain, without bytes.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,8 +12,8 @@
 
 namespace penstock::backend {
 
-// Used on the thread of the tensors. While away they must not be read or written. The bytes count as
-// Activations; while away only those that stay do, in a block of their own.
+// Used on the tensors' thread. The tensors must not be read or written between leave() and come_back(). The
+// bytes count as Activations; in between only those that stay do, in a block of their own.
 class ParkedStorage {
  public:
   // The first `leaving` bytes of the storage leave; at least 1, at most all.
@@ -21,20 +21,20 @@ class ParkedStorage {
 
   Bytes leaving() const { return leaving_; }
 
-  // The bytes that leave, until leave().
+  // The bytes that will leave. Valid until leave().
   std::span<const std::byte> front() const;
 
-  // Frees the memory; call after the bytes are copied elsewhere.
+  // Frees the memory. Call after copying the bytes elsewhere.
   void leave();
 
-  // Allocates memory again, with the bytes that stayed in place. Returns the others, to be filled in; they
-  // live as long as the storage.
+  // Allocates the memory again and restores the bytes that stayed. Returns the others for the caller to fill;
+  // they live as long as the storage.
   std::span<std::byte> come_back();
 
  private:
   c10::Storage storage_;
   Bytes leaving_;
-  at::Tensor rest_;  // the bytes that stay, while the others are away; undefined when all leave
+  at::Tensor rest_;  // the bytes that stay, after leave(); undefined if all leave
 };
 
 }  // namespace penstock::backend

@@ -15,7 +15,7 @@
 namespace penstock {
 namespace {
 
-// Ends a call whose result nobody waits for any more.
+// Thrown to end a call whose result is no longer needed.
 struct Abandoned {};
 
 thread_local const std::atomic<bool>* abandoned = nullptr;
@@ -31,8 +31,8 @@ class Loop {
 
   void run() {
     const std::size_t threads = std::min(core_count(), std::max<std::size_t>(count_, 1));
-    running_ = threads - 1;            // before any of them can end
-    std::vector<std::jthread> others;  // joined also when this throws
+    running_ = threads - 1;            // set before any of them can end
+    std::vector<std::jthread> others;  // joined even if this throws
     try {
       for (std::size_t thread = 1; thread < threads; ++thread)
         others.emplace_back([this, thread] { assist(thread); });
@@ -66,7 +66,7 @@ class Loop {
     ended_.notify_one();
   }
 
-  // The question may take its time (an interpreter's lock), so it is asked without the mutex.
+  // The question may block (on an interpreter's lock), so it is asked without the mutex.
   void wait() {
     constexpr std::chrono::milliseconds kBetweenQuestions{5};
     for (std::unique_lock lock(mutex_);
@@ -83,8 +83,8 @@ class Loop {
   std::atomic<bool> abandoned_ = false;
   std::mutex mutex_;
   std::condition_variable ended_;
-  std::size_t running_ = 0;     // threads besides the caller's
-  std::exception_ptr failure_;  // of one of them
+  std::size_t running_ = 0;     // threads other than the caller's
+  std::exception_ptr failure_;  // from one of them
 };
 
 }  // namespace

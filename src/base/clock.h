@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clocks. Of the first two only differences between two readings are meaningful.
+// Clocks. Only differences between readings are meaningful for the first two.
 #pragma once
 
 #include "base/units.h"

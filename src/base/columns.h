@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text in columns separated by two blanks. Widths count characters, not bytes of UTF-8.
+// Text in columns separated by two spaces. Widths count characters, not bytes of UTF-8.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace penstock {
 
-using Rows = std::vector<std::vector<std::string>>;  // of cells; a heading is an ordinary row
+using Rows = std::vector<std::vector<std::string>>;  // rows of cells; a heading is an ordinary row
 
 // One line per row; each column is as wide as its widest cell. `sides` holds 'l' for each left-aligned column
-// and 'r' for each right-aligned one; its last letter applies to all further columns. No trailing blanks.
+// and 'r' for each right-aligned one; its last letter applies to all further columns. No trailing spaces.
 std::string columns(const Rows& rows, std::string_view sides = "r");
 
-// Padded with blanks to at least `width`.
+// Pads with spaces to at least `width`.
 std::string left_aligned(std::string_view text, std::size_t width);
 std::string right_aligned(std::string_view text, std::size_t width);
 

@@ -11,9 +11,9 @@ namespace {
 
 constexpr int kLimbBits = 32;
 constexpr int kMantissaBits = 52;
-constexpr int kLeastExponent = -1074;  // of the last bit of the smallest double
+constexpr int kLeastExponent = -1074;  // exponent of the last bit of the smallest double
 constexpr std::uint64_t kLimbMask = 0xFFFFFFFF;
-constexpr std::uint32_t kCarryAfter = 1u << 30;  // additions of less than 2^33 fit in 64 bits until then
+constexpr std::uint32_t kCarryAfter = 1u << 30;  // 64 bits hold this many addends below 2^33
 
 }  // namespace
 
@@ -26,7 +26,7 @@ void ExactSum::add(double value) {
   }
   std::uint64_t mantissa = bits & ((std::uint64_t{1} << kMantissaBits) - 1);
   if (exponent > 0) mantissa |= std::uint64_t{1} << kMantissaBits;
-  const int place = exponent > 0 ? exponent - 1 : 0;  // of its last bit, counted from kLeastExponent
+  const int place = exponent > 0 ? exponent - 1 : 0;  // of the last bit, from kLeastExponent
   const int limb = place / kLimbBits, shift = place % kLimbBits;
   const std::uint64_t low = (mantissa & kLimbMask) << shift, high = (mantissa >> kLimbBits) << shift;
   limbs_[limb] += low & kLimbMask;
@@ -44,7 +44,7 @@ void ExactSum::add(const ExactSum& other) {
   carry();
 }
 
-// The last limb takes what is beyond the range of a double.
+// The last limb holds what exceeds the range of a double.
 void ExactSum::carry() {
   for (int i = 0; i + 1 < kLimbs; ++i) {
     limbs_[i + 1] += limbs_[i] >> kLimbBits;
@@ -59,7 +59,7 @@ double ExactSum::value() const {
   sum.carry();
   int top = kLimbs - 1;
   while (top > 0 && sum.limbs_[top] == 0) --top;
-  // The highest limbs and, in the last bit, whether anything follows: enough to round once.
+  // The highest limbs, with a sticky last bit for the rest: enough to round once.
   unsigned __int128 head = 0;
   const int least = std::max(top - 2, 0);
   for (int i = top; i >= least; --i) head = head << kLimbBits | sum.limbs_[i];

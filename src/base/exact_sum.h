@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exact sum of numbers that are not negative: the same bits in any order, and however the numbers are
-// shared out over ranks whose sums are added (Kulisch 1971: a fixed-point register of the whole range).
+// The exact sum of non-negative numbers: the same bits in any order and for any distribution of the numbers
+// over ranks whose sums are added (Kulisch 1971: a fixed-point register of the whole range).
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@ namespace penstock {
 
 class ExactSum {
  public:
-  // 32 bits of the register each, from 2^-1074 up, then a count of values that are not finite.
+  // 32 bits of the register per limb, from 2^-1074 up. The last word counts non-finite values.
   static constexpr int kLimbs = 67;
   using Words = std::array<std::int64_t, kLimbs + 1>;
 
@@ -18,10 +18,10 @@ class ExactSum {
   void add(double value);
   void add(const ExactSum& other);
 
-  // Rounded to double; infinite when a value was not finite.
+  // Rounded to double; infinity if any value was not finite.
   double value() const;
 
-  // For an addition elsewhere: word by word, of at most 2^30 sums.
+  // For sums across ranks: up to 2^30 of these may be added word by word.
   Words words() const;
   static ExactSum of(const Words& words);
 

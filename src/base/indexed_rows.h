@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables with a row for each enumerator, which are read at its index.
+// Tables with one row per enumerator, indexed by the enumerator.
 #pragma once
 
 #include <cstddef>
 
 namespace penstock {
 
-// Whether each row stands at the index of the enumerator that its member names.
+// Returns whether each row is at the index of the enumerator in its `member`.
 template <class Rows, class Row, class Enumerator>
 constexpr bool rows_are_in_order(const Rows& rows, Enumerator Row::*member) {
   std::size_t index = 0;

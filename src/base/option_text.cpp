@@ -21,7 +21,7 @@ std::string each_section(const OptionTable& table, Print print) {
   return printed;
 }
 
-// Escapes what would end the cell early.
+// Escapes characters that would end the cell.
 std::string cell(std::string_view text) {
   std::string escaped;
   for (const char c : text) escaped += c == '|' ? std::string("\\|") : std::string(1, c);

@@ -11,11 +11,11 @@ namespace penstock {
 // Valid TOML, section by section; reading it back gives the same options. Options not given are left out.
 std::string print_toml(const OptionTable& table);
 
-// The options that differ from those of `defaults`, a table with the same rows; and these as TOML.
+// The options whose values differ from `defaults`, a table with the same rows; as a table and as TOML.
 OptionTable changed(const OptionTable& table, const OptionTable& defaults);
 std::string print_changed_toml(const OptionTable& table, const OptionTable& defaults);
 
-// The current value as the default: as TOML, or in words where it depends on other options.
+// The current value as the default: as TOML, or in words if it depends on other options.
 std::string default_text(const Option& option);
 
 // For --help: one line per key, with its current value as the default.

@@ -40,7 +40,7 @@ std::string bound_text(double bound) {
   return whole ? number(bound, 0) : exact_number(bound);
 }
 
-// A JSON string literal is valid TOML but for one control character, which only TOML requires escaped.
+// A JSON string literal is valid TOML except for one control character, which only TOML requires escaped.
 std::string in_quotes(std::string_view text) {
   std::string literal;
   for (const char c : json_quote(text)) literal += c == '\x7F' ? std::string("\\u007f") : std::string(1, c);
@@ -89,7 +89,7 @@ void check_word(const Place& place, const std::string& word) {
   place.fail("must be " + to_text(place.option.constraint) + did_you_mean(word, choices));
 }
 
-// Read one scalar as T; nothing when the scalar has another type.
+// Reads one scalar as T; nullopt if the scalar has another type.
 template <class T>
 std::optional<T> read(const Place& place, const Scalar& scalar) {
   if constexpr (std::is_same_v<T, double>) {
@@ -128,7 +128,7 @@ void store_scalar(const Place& place, const Value& value, T& target) {
   target = *read_value;
 }
 
-// A word in place of the number is kept as 0.
+// A word instead of the number is stored as 0.
 void store_integer(const Place& place, const Value& value, std::int64_t& target) {
   const auto* word = std::get_if<std::string>(&value);
   if (word == nullptr || place.option.constraint.choices.empty()) return store_scalar(place, value, target);
@@ -198,7 +198,7 @@ std::vector<Scalar> guess_list(std::string_view text) {
   return list;
 }
 
-// Command-line words become texts even when they look like numbers.
+// Command-line words stay text even if they look like numbers.
 std::vector<Scalar> words_of(std::string_view text) {
   std::vector<Scalar> words;
   text = trim(text);
@@ -213,7 +213,7 @@ std::vector<Scalar> words_of(std::string_view text) {
   return words;
 }
 
-// The end of a message on an unknown key.
+// The end of a message about an unknown key.
 std::string known_instead(const OptionTable& table, std::string_view section, std::string_view key) {
   std::vector<std::string_view> keys;
   for (const Option& option : table) {

@@ -13,7 +13,7 @@
 
 namespace penstock {
 
-// A number, or a word in place of one ("auto"); the word is empty when the number applies.
+// A number, or a word instead ("auto"); the word is empty if the number applies.
 struct NumberOrWord {
   double number = 0.0;
   std::string word;
@@ -22,7 +22,7 @@ struct NumberOrWord {
 
 using Integers = std::vector<std::int64_t>;
 
-// A list of integers, or a word in place of one ("even"); the word is empty when the list applies.
+// A list of integers, or a word instead ("even"); the word is empty if the list applies.
 struct IntegersOrWord {
   Integers list;
   std::string word;
@@ -32,17 +32,17 @@ struct IntegersOrWord {
 using Numbers = std::vector<double>;
 using Words = std::vector<std::string>;
 
-// Values of a file or a command line, independent of syntax.
+// Values from a file or a command line, independent of syntax.
 using Scalar = std::variant<bool, std::int64_t, double, std::string>;
 using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<Scalar>>;
 
-// A value of a file whose keys no table lists.
+// A value from a file section whose keys no table lists.
 struct GivenValue {
-  std::string section;  // with those around it: "training.dataloader"
+  std::string section;  // full path: "training.dataloader"
   std::string key;
   std::string where;           // "job.toml:12"
-  std::string text;            // as the file may write it; of lists within lists "[...]"
-  std::optional<Value> value;  // none of a list within a list, of a date or time
+  std::string text;            // as a file would write it; nested lists appear as "[...]"
+  std::optional<Value> value;  // empty for nested lists, dates and times
 
   std::string name() const { return section + (section.empty() ? "" : ".") + key; }
 };
@@ -51,15 +51,15 @@ struct GivenValue {
 using Target = std::variant<bool*, std::int64_t*, double*, std::string*, NumberOrWord*, IntegersOrWord*,
                             Integers*, Numbers*, Words*>;
 
-// The allowed values; for lists, of each element. Numbers are always finite. An integer with a choice may be
-// that word instead, which is kept as 0.
+// The allowed values; for lists, of each element. Numbers must be finite. An integer option with `choices`
+// also accepts such a word, stored as 0.
 struct Constraint {
   double least = -1e300;
   double greatest = 1e300;
   bool least_excluded = false;
   bool greatest_excluded = false;
   std::vector<std::string_view> choices;  // for words; empty: unrestricted
-  std::size_t length = 0;                 // of lists; 0: unrestricted
+  std::size_t length = 0;                 // list length; 0: unrestricted
 };
 Constraint positive();
 Constraint not_negative();
@@ -81,7 +81,7 @@ struct Option {
   std::string name() const { return std::string(section) + "." + std::string(key); }
 };
 
-// Options in printing order; options of one section are adjacent.
+// Options in print order; options of one section are adjacent.
 using OptionTable = std::vector<Option>;
 
 std::vector<std::string_view> sections(const OptionTable& table);
@@ -92,12 +92,12 @@ const Option& find_option(const OptionTable& table, std::string_view section, st
                           std::string_view origin);
 void check_section(const OptionTable& table, std::string_view section, std::string_view origin);
 
-// Stores a value. Throws InputError that begins with `origin` (a file and line, a flag) and names the option,
-// the value and the valid ones: wrong type, NaN, infinite, outside the constraint.
+// Stores a value. If it has the wrong type, is NaN or infinite, or violates the constraint, throws an
+// InputError that begins with `origin` (a file and line, a flag) and names option, value and valid values.
 void assign(const Option& option, const Value& value, std::string_view origin);
 
-// Parses a command-line value as the option's type: text needs no quotes, lists are 7,5 or [7, 5]. A list of
-// words may be a single word, there and in a file.
+// Parses a command-line value as the option's type: text needs no quotes, lists are 7,5 or [7, 5]. A single
+// word is accepted as a list of words, here and in a file.
 void assign_text(const Option& option, std::string_view text, std::string_view origin);
 
 // The current value as TOML: 100, 3e-04, "slimpipe", [7, 5]. Round-trips.

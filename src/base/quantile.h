@@ -6,8 +6,7 @@
 
 namespace penstock {
 
-// Of one ascending value or more, the value at that share of the way from the first to the last; between two
-// neighbours in proportion.
+// Linearly interpolated quantile. `sorted` is ascending and not empty; `quantile` is from 0 to 1.
 inline double at_quantile(const std::vector<double>& sorted, double quantile) {
   const double place = quantile * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(place);

@@ -24,7 +24,7 @@ double uniform(std::uint64_t key, std::uint64_t index);  // in [0, 1), 53 random
 double normal(std::uint64_t key, std::uint64_t index);   // mean 0, variance 1 (Box and Muller)
 
 // A permutation of 0..size-1 in constant memory: a Feistel network over the next power of four, iterated
-// until the value is in range (Black and Rogaway 2002). at() is a bijection of 0..size-1 and takes fewer than
+// until the value is in range (Black and Rogaway 2002). at() is a bijection of 0..size-1 and needs fewer than
 // four iterations on average.
 class Permutation {
  public:

@@ -137,7 +137,7 @@ std::string number(double value, int decimals) {
 
 std::string exact_number(double value) {
   if (!std::isfinite(value)) return "null";
-  if (value == 0 && std::signbit(value)) return "-0.0";  // readers take -0 for the integer
+  if (value == 0 && std::signbit(value)) return "-0.0";  // parsers read -0 as an integer
   std::array<char, 40> text{};
   const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
   return {text.data(), end};

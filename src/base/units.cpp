@@ -39,7 +39,7 @@ std::string print_seconds(Seconds seconds) {
   if (seconds < 1e-3) return with_unit(seconds * 1e6, "us");
   if (seconds < 1) return with_unit(seconds * 1e3, "ms");
   if (seconds < 60) return with_unit(seconds, "s");
-  const auto whole = static_cast<long long>(std::min(seconds, 1e15) + 0.5);  // a file may name any number
+  const auto whole = static_cast<long long>(std::min(seconds, 1e15) + 0.5);  // a file may hold any number
   std::array<char, 64> text{};
   if (whole < 3600) {
     std::snprintf(text.data(), text.size(), "%lld min %02lld s", whole / 60, whole % 60);

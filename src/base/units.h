@@ -13,7 +13,7 @@ using Seconds = double;
 using Flops = double;  // floating-point operations
 using Tokens = std::int64_t;
 
-// Of a count in a formula of floating-point numbers.
+// For a count in a floating-point formula.
 inline double as_double(std::int64_t value) { return static_cast<double>(value); }
 
 inline constexpr Bytes KiB = 1024;
@@ -24,8 +24,8 @@ std::string print_bytes(Bytes bytes);        // "512 B", "1.50 MiB", "6.00 GiB"
 std::string print_seconds(Seconds seconds);  // "12.3 us", "4.56 ms", "7.89 s", "2 min 05 s"
 std::string print_count(double count);       // "950", "12.3 K", "1.02 M", "70.6 G"
 
-// "6 GiB", "80GB", "1.5 MiB", "512 B". Throws InputError on anything else: a negative number, one without a
-// unit.
+// Parses "6 GiB", "80GB", "1.5 MiB", "512 B". Throws InputError for anything else, such as a negative number
+// or a missing unit.
 Bytes parse_bytes(std::string_view text);
 
 }  // namespace penstock

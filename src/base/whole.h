@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole numbers: division upwards, and products that may be too great. None is negative, divisors are
+// Integer helpers: ceiling division and products with an overflow limit. Arguments are non-negative, divisors
 // positive.
 #pragma once
 
@@ -15,13 +15,13 @@ constexpr T ceil_div(T whole, std::type_identity_t<T> part) {
   return (whole + part - 1) / part;
 }
 
-// The least multiple of `unit` that is no less.
+// Rounds up to a multiple of `unit`.
 template <std::integral T>
 constexpr T round_up(T whole, std::type_identity_t<T> unit) {
   return ceil_div(whole, unit) * unit;
 }
 
-// The product of numbers of 1 or more; limit + 1 where it exceeds the limit, which is below 2^62.
+// The product of `numbers`, each at least 1; limit + 1 if it exceeds `limit`, which is below 2^62.
 constexpr std::int64_t product_within(std::int64_t limit, std::initializer_list<std::int64_t> numbers) {
   std::int64_t product = 1;
   for (const std::int64_t number : numbers) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The collectives, implemented once for every transport over point-to-point messages on a separate channel.
 // So waiting ranks can name a missing rank, timeouts and aborts work as in any other wait, and sums have one
-// order. A transport adds posting of messages and separate channels for sub-groups.
+// order. A transport only posts messages and keeps the channels of sub-groups separate.
 #pragma once
 
 #include <vector>
@@ -46,8 +46,8 @@ class Collectives : public Communicator {
   // Ranks are relative to the group; the channel is a caller's or collective_channel.
   virtual Request post_send(std::span<const std::byte> bytes, int to, int channel) = 0;
   virtual Request post_receive(std::span<std::byte> bytes, int from, int channel) = 0;
-  // The sub-group of this rank. Called by all ranks of this group; `leader` is the lowest rank of this group
-  // in the sub-group, so ranks of one sub-group pass the same leader.
+  // The sub-group of this rank. All ranks of this group call it; `leader` is the lowest rank of this group in
+  // the sub-group, so ranks of one sub-group pass the same leader.
   virtual std::unique_ptr<Communicator> subgroup(Group part, int leader) = 0;
 
  private:

@@ -6,16 +6,16 @@
 // unordered between channels. A buffer passed to send or receive belongs to the communicator until the
 // request is done. A rank uses its communicator from one thread only; different ranks may be different
 // threads. Buffers of messages, gathers and all-to-alls may be in a card's memory (backend/device_memory.h):
-// a message is then behind what the calling thread has issued, and when its request is done, what that thread
-// issues next is behind the message.
+// such a message runs after the work that the calling thread has issued, and once its request is done, work
+// that the thread issues next runs after the message.
 //
-// Collectives are blocking and called by all ranks of the group in the same order. Reductions sum in
-// an aligned binary tree over ranks, ((0+1)+(2+3))+..., so the result is the same on every rank and in every
-// run, and the same as when one rank adds two neighbours' values first.
+// Collectives are blocking; all ranks of the group call them in the same order. Reductions sum in an aligned
+// binary tree over ranks, ((0+1)+(2+3))+..., so the result is the same on every rank and in every run, and
+// equal to that of half as many ranks that add two neighbours' values first.
 //
 // Waits without progress for `timeout` throw RunError naming the peer and the message. A rank that fails
 // calls abort(reason): every other rank's pending or next call throws PeerFailure with that rank and reason.
-// Error texts use world ranks, in sub-groups too.
+// Error texts use world ranks, also in sub-groups.
 #pragma once
 
 #include <cstddef>
@@ -37,11 +37,11 @@ struct PeerFailure : RunError {
       : PeerFailure("rank " + std::to_string(rank_of_world), rank_of_world, its_reason, false) {}
   int rank;
 
-  // The same failure, noticed during `work` of this rank. The first work that is named stays.
+  // The same failure, noticed during this rank's `work`. Keeps the work if one is named already.
   PeerFailure during(const std::string& work) const {
     return noticed_ ? *this : PeerFailure(name_, rank, reason_ + " (noticed during " + work + ")", true);
   }
-  // The same failure of the rank, called by a longer name.
+  // The same failure with a longer name of the rank.
   PeerFailure of(const std::string& name) const { return {name, rank, reason_, noticed_}; }
 
  private:
@@ -56,7 +56,7 @@ struct PeerFailure : RunError {
   bool noticed_ = false;
 };
 
-// The work's result. Failures of its communication name it.
+// Returns the work's result. RunErrors and PeerFailures from the work name it.
 template <class Work>
 auto as_part_of(const std::string& name, Work&& work) {
   try {
@@ -77,15 +77,15 @@ class Request {
     virtual ~State() = default;
     virtual bool test() = 0;  // progress without blocking; true when done
     virtual void wait() = 0;  // until done, the timeout, or an abort
-    // Grows while the message moves, where that is seen.
+    // Grows while the message moves, if the transport sees that.
     virtual std::int64_t progress() const { return 0; }
   };
   Request() = default;
   explicit Request(std::unique_ptr<State> state) : state_(std::move(state)) {}
-  // Posting, waiting and arrival are noted (message_notes.h).
+  // Notes posting, waiting and arrival (message_notes.h).
   Request(std::unique_ptr<State> state, const Message& message);
 
-  // True when done, which empties the request.
+  // Returns true when done, and then empties the request.
   bool test();
   void wait();
   bool done() const { return state_ == nullptr; }
@@ -128,19 +128,19 @@ class Communicator {
   // The sub-group of the ranks with the same color, ordered by key, then by rank. Collective.
   virtual std::unique_ptr<Communicator> split(int color, int key) = 0;
 
-  // Before the first message between cards' memory in this group. Collective; ranks that are in several
-  // groups connect them in the same order, while no such messages are on their way.
+  // Call before the first message between card memories in this group. Collective; ranks that are in several
+  // groups connect them in the same order, while no such messages are in flight.
   virtual void connect_cards() {}
 
   // Notifies all ranks that this one has failed. With MPI it does not return (the process ends with exit code
   // 3); elsewhere it returns and the caller unwinds. May be called by any rank at any time, repeatedly.
   virtual void abort(const std::string& reason) = 0;
 
-  // Throws PeerFailure when another rank has failed, as far as this one has heard.
+  // Throws PeerFailure if this rank has heard that another one failed.
   virtual void throw_if_failed() = 0;
 
-  // Of all messages that this rank has sent through this communicator so far, those of collectives included;
-  // not those of sub-groups.
+  // Bytes that this rank has sent through this communicator so far, including collectives, excluding
+  // sub-groups.
   virtual std::int64_t bytes_sent() const = 0;
 
   // Seconds without progress after which a wait fails; 0: never. Default 120. Applies to messages posted

@@ -28,8 +28,8 @@ class Receiving final : public Request::State {
       : bytes_(bytes), room_(std::move(room)), request_(std::move(request)) {}
   ~Receiving() override {
     try {
-      if (copied_) backend::device_memory()->wait_for(copied_);  // before the room is another message's
-    } catch (const std::exception&) {  // the card is lost, as whatever uses it next says
+      if (copied_) backend::device_memory()->wait_for(copied_);  // before the room is reused
+    } catch (const std::exception&) {  // the card is lost; its next use reports that
     }
   }
 

@@ -15,11 +15,11 @@ inline bool is_on_device(const void* address) {
   return device && device->holds(address);
 }
 
-// Copies between memories of the host or the card; of the card in the order of the caller's stream.
+// Copies within and between host and card memory; the card's are ordered on the caller's stream.
 void copy_anywhere(std::byte* to, std::span<const std::byte> from);
 
-// For a transport that reads the host's memory alone: post(bytes) sends them, or their copy on the host if
-// they are a card's; or receives them, or what is then copied to the card's memory.
+// For transports that access host memory only. If `bytes` are in card memory, `post` gets host memory
+// instead: a copy of what to send, or room from which received bytes are then copied to the card.
 Request send_by_host(std::span<const std::byte> bytes,
                      const std::function<Request(std::span<const std::byte>)>& post);
 Request receive_by_host(std::span<std::byte> bytes, const std::function<Request(std::span<std::byte>)>& post);

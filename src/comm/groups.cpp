@@ -17,7 +17,7 @@ class Splitter {
     return *split_off_.emplace_back(world_.split(first, world_.rank()));
   }
 
-  // Of a group in which this rank has number `place`, which need not be its rank there.
+  // Splits `all`, a group in which this rank has number `place`, which need not be its rank there.
   ReplicaGroups replicas(Communicator& all, std::int64_t place, bool in_order, int shards) {
     const auto number = static_cast<int>(place);
     const auto part = [&](int color, bool whole) -> Communicator& {

@@ -32,8 +32,8 @@ using Context = Ranks<mesh::Group::Context>;        // the tokens of a sequence
 using Experts = Ranks<mesh::Group::Expert>;         // the experts of one layer
 using Vocabulary = Ranks<mesh::Group::Vocabulary>;  // rows of embedding and output matrix: tensor × pipeline
 
-// Ranks with the same weights, as two groups: those that share one set of states (rank =
-// StateSharing::shard) and those that have the same share (rank = StateSharing::copy).
+// Ranks with the same weights, as two groups: ranks that shard one set of states (rank = StateSharing::shard)
+// and ranks that have the same shard (rank = StateSharing::copy).
 struct ReplicaGroups {
   Replicas sharing, copying;
 };
@@ -42,24 +42,24 @@ struct Groups {
   World world;
   Pipeline pipeline;
   Vocabulary vocabulary;
-  std::optional<Tensor> tensor = {};                          // of several ranks
+  std::optional<Tensor> tensor = {};                          // if it has several ranks
   std::optional<Context> context = {};                        // the same
   std::optional<Experts> experts = {};                        // the same
-  std::optional<ReplicaGroups> replicas = {};                 // the same, by mesh::replica_of
-  std::optional<ReplicaGroups> expert_replicas = {};          // the same, by mesh::expert_replica_of
+  std::optional<ReplicaGroups> replicas = {};                 // likewise, by mesh::replica_of
+  std::optional<ReplicaGroups> expert_replicas = {};          // likewise, by mesh::expert_replica_of
   std::vector<std::unique_ptr<Communicator>> split_off = {};  // a group of all ranks is the world itself
 };
 
-// How many ranks share one set of states. Expert groups are made where experts do.
+// Number of ranks that shard one set of states.
 struct SharingRanks {
   int dense = 1;
-  int experts = 0;  // 0: the model has none
+  int experts = 0;  // 0: no expert groups, for models without experts
 };
 
 // `world` outlives the groups and has as many ranks as the mesh. Collective.
 Groups make_groups(Communicator& world, const mesh::Mesh& mesh, SharingRanks sharing = {});
 
-// Of all groups but the world, whose messages are of the hosts' memory. Collective.
+// Connects all groups except the world, whose messages are in host memory. Collective.
 void connect_cards(const Groups& groups);
 
 }  // namespace penstock::comm

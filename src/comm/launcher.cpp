@@ -21,7 +21,7 @@ std::optional<int> variable(const char* name) {
   return number ? std::optional(static_cast<int>(*number)) : std::nullopt;
 }
 
-// The first variable that is set.
+// Returns the value of the first variable that is set.
 int first_of(std::initializer_list<const char*> names, int otherwise) {
   for (const char* name : names) {
     if (const auto value = variable(name)) return *value;
@@ -29,8 +29,8 @@ int first_of(std::initializer_list<const char*> names, int otherwise) {
   return otherwise;
 }
 
-// Whether mpirun started the process as a rank, or as what a rank runs in, such as a shell. Slurm's variables
-// are also those of batch scripts, in which mpirun itself runs.
+// Whether mpirun started the process as a rank or as a wrapper of a rank, such as a shell. Ignores Slurm's
+// variables, which batch scripts that run mpirun also have.
 bool belongs_to_rank(pid_t process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/environ");
   for (std::string entry; std::getline(file, entry, '\0');) {

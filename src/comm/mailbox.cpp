@@ -9,7 +9,7 @@
 namespace penstock::comm {
 namespace {
 
-// Copies nothing if the lengths differ; the receiver reports it. The point behind the copy.
+// Returns the point after the copy. Copies nothing if the lengths differ; the receiver reports that.
 backend::DeviceMemory::Point copy_between(const Side& sender, const Side& receiver) {
   if (sender.bytes != receiver.bytes || sender.bytes == 0) return {};
   if (!sender.ready && !receiver.ready) {
@@ -23,7 +23,7 @@ backend::DeviceMemory::Point copy_between(const Side& sender, const Side& receiv
   device.copy(receiver.room, sender.source, sender.bytes);
   auto copied = device.point();
   const bool both = sender.ready && receiver.ready;
-  if (!both) device.wait_for(copied);  // the host's side knows of no order
+  if (!both) device.wait_for(copied);  // the host side does not follow the card's order
   return copied;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Message passing between the threads of one process: each rank has a mailbox in which the two sides of a
-// message meet. The later side copies the bytes from the sender's buffer directly into the receiver's. Of a
-// card's memory it issues that copy, behind what both sides have issued before.
+// message meet. The later side copies the bytes from the sender's buffer directly into the receiver's. For
+// card memory it issues the copy after the work that both sides have issued before.
 #pragma once
 
 #include <atomic>
@@ -19,11 +19,11 @@
 
 namespace penstock::comm {
 
-// Messages of one queue are first-in-first-out. Each receiver has its own mailbox, so a queue has no
-// receiver.
+// Messages of one queue are first-in-first-out. Each receiver has its own mailbox, so a queue does not name
+// the receiver.
 struct Queue {
   int group = 0;
-  int source = 0;  // rank of the world
+  int source = 0;  // world rank
   int channel = 0;
   auto operator<=>(const Queue&) const = default;
 };
@@ -37,20 +37,20 @@ struct Side {
   std::size_t bytes = 0;
   std::size_t arrived = 0;  // the other side's length, once done
   Phase phase = Phase::Waiting;
-  // Where bytes are in a card's memory: behind what made the bytes, or what used the room before; and behind
-  // their copying, once done.
+  // For card memory. `ready`: after the work that wrote the bytes or last used the room. `copied`: after the
+  // copy, once done.
   backend::DeviceMemory::Point ready = {}, copied = {};
 };
 
 class Mailbox {
  public:
-  // Throws what the copy throws; the other side then waits as before.
+  // Throws what the copy throws; the other side then keeps waiting.
   void post(const Queue& queue, Side& side);
   bool done(const Side& side);
   // Returns when the side is done, `stop` is set (wake was called), or the deadline has passed.
   void wait(const Side& side, const Deadline& deadline, const std::atomic<bool>& stop);
   void wake();
-  // Afterwards the side and its buffer are no longer used.
+  // The side and its buffer are not used afterwards.
   void withdraw(const Queue& queue, Side& side);
 
  private:
@@ -74,7 +74,7 @@ class ThreadWorld {
 
   // The number of the group created by this split of the parent group with this leader. The world is 0.
   int group_number(int parent, int split, int leader);
-  // True for the first failure, which all ranks receive.
+  // Returns true for the first failure, which all ranks receive.
   bool fail(int rank, const std::string& reason);
   std::optional<Failure> failure();
   void throw_if_failed();  // PeerFailure

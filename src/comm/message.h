@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Common to all transports: the description of a message in errors, and the deadline of a wait.
+// Shared by all transports: message descriptions for errors, and the deadline of a wait.
 #pragma once
 
 #include <chrono>
@@ -17,14 +17,14 @@ inline constexpr int channel_limit = 255;
 // One side of a message, seen from this rank.
 struct Message {
   bool sending = false;
-  int peer = 0;  // rank of the world
+  int peer = 0;  // world rank
   int channel = 0;
   Bytes bytes = 0;
 };
 
 std::string describe(const Message& message);  // "the message from rank 3 on channel 1 (4.00 MiB)"
 RunError timed_out(const Message& message, Seconds timeout);
-bool any_timed_out();  // of this process's messages, so far
+bool any_timed_out();  // whether any message of this process has timed out
 RunError wrong_length(const Message& message, Bytes arrived);
 
 // The time `timeout` seconds from now; never if 0.

@@ -26,9 +26,9 @@ namespace penstock::comm {
 namespace {
 constexpr std::size_t piece_bytes = 64 * MiB;  // MPI counts in int; smaller, to make progress visible
 constexpr Seconds farewell_time = 4;           // for busy ranks to receive a failure
-constexpr Seconds short_farewell = 1;          // of a rank that has waited in vain: so have the others
+constexpr Seconds short_farewell = 1;          // if this rank has timed out: the others have too
 constexpr Seconds last_resort = 1;             // then a rank waiting for termination aborts the job itself
-constexpr Seconds withdrawal_time = 0.5;       // for all withdrawn messages to complete, unless all end
+constexpr Seconds withdrawal_time = 0.5;  // for all withdrawn messages to complete; SIGTERM cuts it short
 constexpr Seconds notice_period = 2e-3;
 
 int local_size_of_world = 0;  // set when MPI is initialised
@@ -51,7 +51,7 @@ class MpiWorld {
   MpiWorld(Seconds start_limit, FailureReport report);
   ~MpiWorld();
 
-  // While it lives, a call that waits for other ranks and cannot be interrupted has so many seconds.
+  // While the result lives, limits a call that waits for other ranks and cannot be interrupted.
   CallLimit limited(const std::string& call, Seconds limit) const {
     return {call, limit, [this](const RunError& failure) { report_(rank_, failure); }};
   }
@@ -61,8 +61,8 @@ class MpiWorld {
   int size() const { return size_; }
   int tags_per_channel() const { return tags_per_channel_; }
   bool failed() const { return failure_.has_value(); }
-  // Checks for notices every few milliseconds. PeerFailure when a rank has failed, RunError when the launcher
-  // ends the job for another reason.
+  // Checks for notices every few milliseconds. Throws PeerFailure if a rank has failed, RunError if the
+  // launcher ends the job for another reason.
   void poll();
   [[noreturn]] void end(const Notice& own);
   // Completes or frees the request of a withdrawn message.
@@ -144,7 +144,7 @@ void MpiWorld::poll() {
 }
 
 void MpiWorld::throw_end() {
-  for (int look = 0; look < 2 && !failure_; ++look) read_notice();  // the first lets messages arrive
+  for (int look = 0; look < 2 && !failure_; ++look) read_notice();  // the first probe lets messages arrive
   throw_failure();
   if (const auto rank = gone(neighbours_)) throw PeerFailure(*rank, "its process is gone");
   throw RunError("SIGTERM: the launcher ends the job");
@@ -174,7 +174,7 @@ void MpiWorld::read_notice() {
 void MpiWorld::end(const Notice& own) {
   if (!failure_) failure_ = own;
   std::fflush(nullptr);
-  if (end_signal_.received()) {  // as have all others, whom this one's end would have killed
+  if (end_signal_.received()) {  // as have the others: a rank that ends gets the rest killed
     ::usleep(static_cast<useconds_t>(last_words * 1e6));
     std::_Exit(failure_->exit_code);
   }

@@ -34,17 +34,17 @@ inline constexpr Seconds usual_start_limit = 120;
 std::unique_ptr<Communicator> make_mpi();
 
 // Runs body on the world. If it throws, reports and ends all ranks as described above, and does not return;
-// mpirun exits with 3, or with 2 when the first failure is an InputError. `start_limit`: seconds that MPI has
-// to start, and to end, with all ranks; a rank that waits longer reports that and exits with 3. 0: no limit.
+// mpirun exits with 3, or with 2 when the first failure is an InputError. `start_limit`: seconds for MPI to
+// start, and again to end, with all ranks; a rank that waits longer reports that and exits with 3. 0: no
+// limit.
 void run_mpi(const std::function<void(Communicator&)>& body, const FailureReport& report,
              Seconds start_limit = usual_start_limit);
 
-// Number of the world's ranks on this machine, to share cores. 1 without MPI. Before make_mpi from the
-// environment, if the launcher sets it.
+// Number of the world's ranks on this machine, for splitting its cores. 1 without MPI. Before make_mpi, read
+// from the environment if the launcher sets it.
 int local_ranks();
 
-// The number of a rank among the ranks of its machine: those of MPI are processes, others threads of this
-// one.
+// Index of a rank on its machine. MPI ranks are processes; other ranks are threads of this process.
 int place_on_machine(int rank);
 
 }  // namespace penstock::comm

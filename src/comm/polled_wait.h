@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wait of transports whose messages move only when they are asked.
+// The wait of transports whose messages move only when tested.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 namespace penstock::comm {
 
 // Tests until the message is done. `meanwhile` is called between tests and returns whether it made progress;
-// may be empty. Throws RunError after `timeout` seconds in which neither that nor the message has moved.
+// may be empty. Throws RunError after `timeout` seconds without progress of `meanwhile` or the message.
 void wait_by_polling(Request::State& state, const Message& message, Seconds timeout,
                      const std::function<bool()>& meanwhile = {});
 

@@ -10,7 +10,7 @@
 
 namespace penstock::comm {
 
-// `inner` outlives the result; both may be used by the same thread, but with collectives on one of them at a
+// `inner` outlives the result; the same thread may use both, but may run collectives on only one of them at a
 // time. `meanwhile` is called repeatedly during a wait and returns whether it made progress. It must not wait
 // on the result itself; its exceptions end the wait. Callers' channels are 0 to 253. Sub-groups also poll.
 std::unique_ptr<Communicator> make_polling(Communicator& inner, std::function<bool()> meanwhile,

@@ -15,7 +15,7 @@ std::size_t size_of(Type type);
 // docs/mesh.md, "Equal bits": ((0+1)+(2+3))+...). Changes the other blocks too.
 void combine_tree(std::span<void* const> blocks, std::size_t count, Type type, Reduction reduction);
 
-// combine(into, from) of all pairs in that order.
+// Calls combine(into, from) for all pairs in that order.
 template <class Combine>
 void for_tree(std::span<void* const> blocks, Combine&& combine) {
   for (std::size_t apart = 1; apart < blocks.size(); apart *= 2) {

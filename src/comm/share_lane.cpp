@@ -118,7 +118,7 @@ void ShareLane::begin_piece(Operation& operation, int slot) {
   }
 }
 
-// A sum sends the peer's share and receives parts of the own one, a gather the other way round.
+// A sum sends the peer's share and receives addends of this rank's share; a gather does the opposite.
 void ShareLane::exchange(Piece& piece, const Operation& operation, int peer) {
   Communicator& ranks = *operation.ranks;
   const SharedBuffer& buffer = operation.buffers[piece.buffer];
@@ -184,7 +184,7 @@ void ShareLane::sum_piece(const Operation& operation, const Piece& piece) const 
   copy_anywhere(own, {static_cast<const std::byte*>(addends.front()), count * operation.element});
 }
 
-// Sums have as many elements at a time as there is room for; a rank alone needs none.
+// Pieces of sums must fit into the room; a single rank needs none.
 std::int64_t ShareLane::piece_of(const Operation& operation) const {
   if (!operation.sums || operation.ranks->size() == 1) return limits_.piece;
   const auto blocks = std::int64_t{limits_.window} * (operation.ranks->size() - 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums and gathers of flat buffers over replicas that go on while the caller computes: non-blocking, in the
-// order in which they were queued, a few pieces at a time, so that they need little room. All ranks of a
-// group queue the same ones in the same order. One thread at a time; the group's communicator may be used for
-// other messages meanwhile, on other channels.
+// Reduce-scatters (sums) and all-gathers of flat buffers over replicas that run while the caller computes:
+// non-blocking, in queue order, a few pieces at a time, so that they need little workspace. All ranks of a
+// group queue the same operations in the same order. One thread at a time; meanwhile the group's communicator
+// may carry other messages on other channels.
 //
 // Sums are aligned binary trees over the ranks (communicator.h).
 #pragma once
@@ -19,8 +19,8 @@
 
 namespace penstock::comm {
 
-// A buffer of equal length on every rank, cut into a share for each. Owned by the caller until the operation
-// is done.
+// A buffer of equal length on every rank, split into one share per rank. The caller keeps it alive until the
+// operation is done.
 struct SharedBuffer {
   struct Share {
     std::int64_t begin = 0;  // elements
@@ -32,38 +32,38 @@ struct SharedBuffer {
 
 class ShareLane {
  public:
-  // Pieces of at most `piece` elements of each share, `window` of them at a time.
+  // Pieces have at most `piece` elements of each share; `window` pieces are in flight.
   struct Limits {
     std::int64_t piece = 1 << 17;
     int window = 4;
   };
-  // Elements of room that sums over `ranks` ranks need so that pieces are no smaller than that, where no
-  // share is longer than `longest`.
+  // Elements of room for full-size pieces in sums over `ranks` ranks; no share is longer than `longest`.
   static std::int64_t room_for(const Limits& limits, int ranks, std::int64_t longest);
 
-  using Ticket = std::int64_t;  // from 0, in the order of the queue
-  // Called when an operation begins to move, and when it is done; may be empty.
+  using Ticket = std::int64_t;  // from 0, in queue order
+  // Called when an operation begins and when it is done; may be empty.
   struct Watch {
     std::function<void(Ticket)> began, ended;
   };
 
-  // `room` outlives the lane; at least room_for elements of 4 or 8 bytes, `type`'s.
+  // `room` outlives the lane and has at least room_for elements of `type` (4 or 8 bytes).
   ShareLane(Type type, std::span<std::byte> room, const Limits& limits, int channel, Seconds timeout,
             Watch watch = {});
 
-  // Each rank's share becomes the sum over the ranks; the rest of the buffers is unspecified afterwards.
+  // Each rank's share becomes the sum over the ranks; the rest of the buffers is then unspecified.
   Ticket sum(Communicator& ranks, std::vector<SharedBuffer> buffers, std::string name);
-  // Each share comes from its rank. `element` bytes.
+  // Each rank's share is copied to all ranks. `element`: bytes per element.
   Ticket gather(Communicator& ranks, std::vector<SharedBuffer> buffers, std::size_t element,
                 std::string name);
 
-  // Moves what can be moved, without waiting; true if anything was. Does nothing inside itself.
+  // Makes progress without waiting; returns whether there was any. Nested calls do nothing.
   bool advance();
 
   bool done(Ticket ticket) const { return ticket < done_; }
   bool idle() const { return operations_.empty(); }
-  // Runs `meanwhile` while nothing moves. Throws RunError that names the operation and the peer when nothing
-  // has moved for the timeout; rethrows a peer's failure with the operation's name.
+  // Calls `meanwhile` between attempts; it returns whether it made progress. Throws RunError that names the
+  // operation and the peer if nothing progresses for the timeout; rethrows a peer's failure with the
+  // operation's name.
   void wait(Ticket ticket, const std::function<bool()>& meanwhile);
 
  private:
@@ -85,7 +85,7 @@ class ShareLane {
     std::vector<Part> parts;
     std::size_t buffer = 0;
     std::int64_t offset = 0;  // in every share
-    int slot = 0;             // of the room
+    int slot = 0;             // in the room
   };
 
   Ticket queue(Communicator& ranks, Operation operation);

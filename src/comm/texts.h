@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts of any length between ranks.
+// Exchange of texts of any length between ranks.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace penstock::comm {
 
-// The text of rank `speaker`, on all ranks. Collective.
+// Returns the text of rank `speaker` on all ranks. Collective.
 std::string broadcast_text(const std::string& mine, int speaker, Communicator& world);
 
-// Every rank's text, on all ranks. Collective.
+// Returns every rank's text, by rank, on all ranks. Collective.
 std::vector<std::string> all_texts(const std::string& mine, Communicator& world);
 
 }  // namespace penstock::comm

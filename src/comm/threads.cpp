@@ -26,7 +26,7 @@ class RankThreads {
   }
 
  private:
-  // Those that have begun would wait for one that cannot.
+  // Fails the world if the thread cannot start: started ranks would wait for it.
   bool begin(int rank, std::vector<std::jthread>& threads) try {
     threads.emplace_back([this, rank] { run_rank(rank); });
     return true;

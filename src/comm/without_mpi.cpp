@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The twin of mpi.cpp in builds without MPI (PENSTOCK_MPI=OFF), whose ranks are threads.
+// Replaces mpi.cpp in builds without MPI (PENSTOCK_MPI=OFF), where ranks are threads.
 #include "base/error.h"
 #include "comm/launcher.h"
 #include "comm/mpi.h"

@@ -10,7 +10,7 @@
 namespace penstock::files {
 
 // Writes to a temporary name in the same directory; commit() flushes it to disk and renames it. The old file
-// at the path is kept until then, and for good if the object is destroyed without a commit. Failures are
+// at the path is kept until then, and permanently if the object is destroyed without a commit. Failures are
 // RunErrors that name the path and the number of bytes to be written (a full disk, a short write).
 class AtomicFile {
  public:
@@ -34,8 +34,8 @@ class AtomicFile {
   int descriptor_ = -1;
 };
 
-// Commits files whose names are free, all or none: flushes each before the first is renamed, and if a rename
-// fails removes those before it.
+// Commits all files or none; their names must be free. Flushes all before the first rename; if a rename
+// fails, removes the files renamed before it.
 void commit_together(std::span<AtomicFile* const> files);
 
 void write_atomically(const std::string& path, std::string_view text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversations as text, turn by turn, and which of it a model is to learn.
+// Renders conversations as text, turn by turn, and marks which parts are targets.
 #pragma once
 
 #include <string>
@@ -20,14 +20,14 @@ struct TextPart {
 class ChatTemplate {
  public:
   // "chatml" (OpenAI, 2023), "llama3" (Meta, 2024), or the path of a file with the text of one turn, in which
-  // {role} and {content} stand for the message's, and {{ and }} for braces. Throws InputError that names the
-  // file and line: {content} missing, braces that do not close, other names in them.
+  // {role} and {content} stand for the message's role and content, and {{ and }} for braces. Throws
+  // InputError that names the file and line: {content} missing, unbalanced braces, other names in braces.
   explicit ChatTemplate(const std::string& name);
 
-  // Of such a file's contents; `origin` names them in messages.
+  // Takes such a file's contents; `origin` names them in errors.
   ChatTemplate(std::string_view turn, const std::string& origin) { parse(turn, origin); }
 
-  // Of assistants' turns what follows the role is learnt, up to the turn's end; with `all`, every turn.
+  // Targets are the assistant's turns from {content} to the end of the turn; with `all`, all text.
   std::vector<TextPart> render(const std::vector<Message>& messages, bool all) const;
 
  private:

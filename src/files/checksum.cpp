@@ -18,7 +18,7 @@ __extension__ using Wide = unsigned __int128;
 using Word = std::uint32_t;
 constexpr std::uint64_t kPrime = (std::uint64_t{1} << 61) - 1;
 constexpr std::uint64_t kGenerator = 0x17d9f5c46630b61;
-constexpr std::size_t kBlock = 256;  // words between two reductions; fewer than 2^35 of them fit a wide sum
+constexpr std::size_t kBlock = 256;  // words between two reductions; fewer than 2^35 products fit a Wide
 constexpr std::size_t kLanes = 4;    // independent sums, for instruction-level parallelism
 
 constexpr std::uint64_t reduced(Wide value) {

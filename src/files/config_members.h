@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The members of an object in a config.json, consumed by name: what is left over is a setting that nobody
-// knows.
+// Members of an object in config.json, taken by name; members left over are unknown settings.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +10,12 @@
 
 namespace penstock::files {
 
-std::string shown(const nlohmann::json& value);  // in messages
+std::string shown(const nlohmann::json& value);  // for errors
 
 class Members {
  public:
-  // The object outlives the members. All errors are InputErrors that begin with `origin`; missing members
-  // without `otherwise` are some, and values of other kinds.
+  // The object outlives the members. All errors are InputErrors that begin with `origin`, including missing
+  // members without `otherwise` and values of the wrong kind.
   Members(const nlohmann::json& object, std::string origin);
 
   std::int64_t count(const char* key) { return count(key, -1); }  // 1 or more
@@ -31,7 +30,7 @@ class Members {
   // nullptr when missing or null.
   const nlohmann::json* take(const char* key);
 
-  // Members that are left may be false, null, or settings that do not affect a forward pass.
+  // Throws unless the remaining members are false, null, or settings that do not affect a forward pass.
   void refuse_the_rest() const;
 
   [[noreturn]] void fail(const std::string& what) const;

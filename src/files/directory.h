@@ -12,10 +12,10 @@ void flush_directory(const std::string& path);
 // Creates the directory if missing; its parent must exist. Throws RunError naming the path.
 void make_directory(const std::string& path);
 
-// Creates the directory and those above it that are missing. Returns -1 and sets errno on failure.
+// Creates the directory and its missing parents. Returns -1 and sets errno on failure.
 int make_directories(const std::string& path);
 
-// Gives a directory whose files have been flushed its final name, which must be free. Throws RunError naming
+// Renames a directory, whose files are flushed, to its final name, which must be free. Throws RunError naming
 // it.
 void publish_directory(const std::string& temporary, const std::string& path);
 

@@ -13,7 +13,7 @@
 namespace penstock::files {
 namespace {
 
-// For each format, the type of its bits and how its numbers are read and written.
+// One struct per format: the type of its bits, and how to read and write its numbers.
 struct Double {
   using Bits = std::uint64_t;
   static double read(Bits bits) { return std::bit_cast<double>(bits); }

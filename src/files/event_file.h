@@ -17,16 +17,16 @@ using NamedNumber = std::pair<std::string, double>;
 
 class EventFile {
  public:
-  // Creates a new file with a unique name in the directory. It tells that the run goes on after `last_step`
-  // (0: begins), and TensorBoard drops later steps of the directory's older files. Throws RunError when it
-  // cannot be written.
+  // Creates a new file with a unique name in the directory. It records that the run continues after
+  // `last_step` (0: starts), so TensorBoard drops later steps of the directory's older files. Throws RunError
+  // if it cannot be written.
   EventFile(const std::string& directory, std::int64_t last_step);
   ~EventFile();
   EventFile(const EventFile&) = delete;
   EventFile& operator=(const EventFile&) = delete;
 
-  // Curves are named like "train/loss"; TensorBoard groups them by the part before the slash. Written before
-  // the call returns.
+  // Curves are named like "train/loss"; TensorBoard groups them by the part before the slash. The data is
+  // written when the call returns.
   void write(std::int64_t step, std::span<const NamedNumber> numbers);
 
   const std::string& path() const { return path_; }

@@ -30,7 +30,7 @@ std::atomic<FileSystem*>& current() {
 template <class Write>
 void write_in_parts(std::span<const std::byte> bytes, const std::string& path, Write&& write) {
   while (!bytes.empty()) {
-    errno = ENOSPC;  // for a system that writes nothing and gives no reason
+    errno = ENOSPC;  // if the system writes nothing and sets no errno
     const ssize_t written = write(bytes);
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) fail_to("cannot be written", path, bytes.size());
@@ -58,7 +58,7 @@ int FileSystem::leave_cache(int descriptor) {
       SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
   const bool lost =
       ::sync_file_range(descriptor, 0, 0, kAndWait) < 0 &&
-      (errno == EIO || errno == ENOSPC || errno == EDQUOT);  // a later flush would not tell again
+      (errno == EIO || errno == ENOSPC || errno == EDQUOT);  // a later flush would not report it again
   if (lost) return -1;
   ::posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED);
   return 0;

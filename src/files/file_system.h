@@ -11,24 +11,24 @@
 
 namespace penstock::files {
 
-// Truncate the file, append to it, overwrite parts of it, append to one that must not be there yet (EEXIST),
-// or truncate it to map it for reading and writing.
+// Truncate the file, append to it, overwrite parts of it, append to a new file (EEXIST if it exists), or
+// truncate it to map it for reading and writing.
 enum class OpenFor : std::uint8_t { Writing, Appending, Parts, New, Mapping };
 
-// The real file system. Calls return -1 and set errno on failure, as the system's do. Any thread.
+// The real file system. Calls return -1 and set errno on failure, like system calls. Any thread.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
   virtual int open(const std::string& path, OpenFor purpose);  // a descriptor; creates the file if missing
   virtual ssize_t write(int descriptor, std::span<const std::byte> bytes);  // may write fewer
   virtual int flush(int descriptor);                                        // to disk
-  virtual int leave_cache(int descriptor);  // what has been written: to disk, and out of the page cache
+  virtual int leave_cache(int descriptor);  // writes data to disk and drops it from the page cache
   virtual int rename(const std::string& from, const std::string& to);
   virtual int make_directory(const std::string& path);
   virtual int remove(const std::string& path);  // a file or an empty directory
 
   // A read-write descriptor of an empty unnamed file in the directory; the system removes it when the process
-  // ends, in whatever way.
+  // ends, even if killed.
   virtual int open_unnamed(const std::string& directory);
   virtual int reserve(int descriptor, std::int64_t bytes);  // allocates disk space where supported
   virtual int resize(int descriptor, std::int64_t bytes);   // truncates or extends with zeros
@@ -36,10 +36,10 @@ class FileSystem {
   virtual ssize_t read_at(int descriptor, std::span<std::byte> bytes, std::int64_t offset);
 };
 
-// The current one.
+// The current file system.
 FileSystem& file_system();
 
-// Replaces the current one during the lifetime of this object, process-wide; for tests.
+// Replaces the current file system while alive, process-wide; for tests.
 class ReplacedFileSystem {
  public:
   explicit ReplacedFileSystem(FileSystem& other);

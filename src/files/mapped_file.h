@@ -12,7 +12,7 @@ namespace penstock::files {
 
 // A whole regular file, mapped for reading. The bytes live as long as the object; movable, not copyable.
 // Pages are read on access, so opening takes the same time for any size. If another process truncates the
-// file meanwhile, access raises SIGBUS, as with every mapping.
+// file meanwhile, access raises SIGBUS, as for any mapping.
 class MappedFile {
  public:
   // Throws InputError naming the path when it is missing, not a regular file, or not readable.
@@ -32,7 +32,7 @@ class MappedFile {
 // The contents of a small text file. Throws InputError as above, and when longer than `limit` bytes.
 std::string read_text(const std::string& path, std::size_t limit);
 
-// The same; none where there is no such file.
+// The same; nullopt if the file does not exist.
 std::optional<std::string> read_text_if_there(const std::string& path, std::size_t limit);
 
 }  // namespace penstock::files

@@ -44,7 +44,7 @@ void read_rope(const json& object, const std::string& origin, model::Shape& shap
 
 struct Family {
   std::string_view model_type, architecture;
-  std::int64_t kv_heads;  // where the file does not say; 0: as heads
+  std::int64_t kv_heads;  // default; 0: as many as heads
   std::int64_t head_dim;  // 0: hidden / heads
   double norm_epsilon, rope_theta;
 };
@@ -65,7 +65,7 @@ const Family& family_of(Members& members) {
       " is not supported; expected \"llama\", \"mixtral\", \"qwen3\", \"qwen3_moe\" or \"qwen2_moe\"");
 }
 
-// Other families may say the same model_type.
+// Other families may have the same model_type.
 void require_architecture(Members& members, const Family& family) {
   const json* named = members.take("architectures");
   if (named == nullptr) return;
@@ -86,7 +86,7 @@ void read_choice(Members& members, model::Shape& shape) {
   members.require("mlp_only_layers", {json::array(), nullptr});
 }
 
-// Every layer has experts, and every expert as much room as tokens want.
+// Every layer has experts, and experts have no capacity limit.
 void read_experts(Members& members, const Family& family, model::Shape& shape) {
   if (family.model_type == "mixtral") {
     shape.experts = members.count("num_local_experts", 8);
@@ -115,7 +115,7 @@ void read_experts(Members& members, const Family& family, model::Shape& shape) {
   }
 }
 
-// Qwen names the attention of each layer.
+// Qwen lists the attention kind of each layer.
 void read_attention_kinds(Members& members, const Family& family) {
   if (!family.model_type.starts_with("qwen")) return;
   members.require("use_sliding_window", {false});
@@ -183,7 +183,7 @@ ConfigExtras read_config_extras(const std::string& path) {
       parse_strictly(read_text(file, kLongestFile), printable(file, 500), "the file", kDeepest);
   ConfigExtras extras;
   if (!document.is_object()) return extras;
-  // The first of several end-of-text tokens.
+  // Takes the first of several end-of-text tokens.
   const auto number = [&](const char* key) -> std::optional<std::int64_t> {
     json value = document.value(key, json());
     if (value.is_array() && !value.empty()) value = json(value[0]);
@@ -212,7 +212,7 @@ const Family& family_of(const model::Shape& shape) {
   return kFamilies[(shape.head_norms ? 2 : 0) + (mixture ? 1 : 0)];
 }
 
-// Every family calls the experts' width by its own name.
+// The families name these settings differently.
 void add_experts(const model::Shape& shape, const Family& family, nlohmann::ordered_json& document) {
   if (shape.experts == 1) return;
   const bool mixtral = family.model_type == "mixtral";
@@ -232,7 +232,7 @@ void add_experts(const model::Shape& shape, const Family& family, nlohmann::orde
 }  // namespace
 
 std::string print_model_config(const model::Shape& shape, const ConfigExtras& extras) {
-  json rope;  // null: none
+  json rope;  // null: no scaling
   const model::RopeScaling& scaling = shape.rope_scaling;
   if (scaling.factor != 1.0) {
     rope = {{"rope_type", "llama3"},

@@ -28,7 +28,7 @@ struct ConfigExtras {
   std::optional<std::int64_t> begin_token, end_token, padding_token;
 };
 
-// These settings of a file that read_model_config accepts. InputError as there.
+// Reads them from a file that read_model_config accepts. Throws InputError as it does.
 ConfigExtras read_config_extras(const std::string& path);
 
 // A config.json that transformers accepts and that parses back to the same shape.

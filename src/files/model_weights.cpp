@@ -116,7 +116,7 @@ const StoredTensor* ModelWeights::find(std::string_view name) const {
 }
 
 void ModelWeights::check(const model::Shape& shape) const {
-  // A layer has several tensors, and so has an expert. Names are formed of so many only as there may be.
+  // Every layer and expert has several tensors. Names are built only for a plausible number of them.
   if (shape.layers * shape.experts > static_cast<std::int64_t>(tensors_.size())) {
     const std::string experts = shape.experts > 1 ? " of " + std::to_string(shape.experts) + " experts" : "";
     throw InputError(shown(path_) + ": has " + std::to_string(tensors_.size()) + " tensors; a model of " +

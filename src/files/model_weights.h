@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The weights of a model in safetensors: one file, or a folder in Hugging Face's form. All input is
-// validated. No tensors here: names, element types, shapes and mapped bytes.
+// The weights of a model in safetensors: one file, or a folder in Hugging Face's layout. All input is
+// validated. Holds no tensors, only names, element types, shapes and mapped bytes.
 #pragma once
 
 #include <map>
@@ -26,7 +26,7 @@ class ModelWeights {
   const StoredTensor* find(std::string_view name) const;  // nullptr if missing
 
   // Throws InputError listing tensors that are missing, unknown, of the wrong shape or not floating-point.
-  // Ignores what transformers ignores too: tables of rotary frequencies, and the output matrix of tied
+  // Ignores what transformers also ignores: tables of rotary frequencies, and the output matrix of tied
   // embeddings.
   void check(const model::Shape& shape) const;
 
@@ -39,11 +39,11 @@ class ModelWeights {
   std::map<std::string, const StoredTensor*, std::less<>> tensors_;
 };
 
-// The file of each tensor in an index, {"weight_map": {"name": "file"}}. Throws InputError that begins with
-// `origin`: not JSON, no weight_map, files outside the index's own folder.
+// Returns the file of each tensor in an index, {"weight_map": {"name": "file"}}. Throws InputError that
+// begins with `origin`: not JSON, no weight_map, files outside the index's own folder.
 std::map<std::string, std::string> parse_weight_map(std::string_view json, std::string_view origin);
 
-// The index of the given map; `total_bytes` counts the bytes of the tensors.
+// Prints the index of the given map; `total_bytes`: bytes of all tensors.
 std::string print_weight_map(const std::map<std::string, std::string>& files, std::uint64_t total_bytes);
 
 }  // namespace penstock::files

@@ -18,8 +18,8 @@ namespace penstock::files {
 Words read_toml_file(const std::string& path, const OptionTable& table);
 Words read_toml(std::string_view text, std::string_view origin, const OptionTable& table);
 
-// All values of a file, in its order of sections, for readers of files with many keys that are not ours.
-// Throws InputError where it is no TOML.
+// Returns all values of a file with their sections, for files in which many keys are not ours. Throws
+// InputError if it is not TOML.
 std::vector<GivenValue> read_toml_values(std::string_view text, std::string_view origin);
 
 // Each override is "--section.key=value", or "--section.key" followed by its value.

@@ -13,8 +13,8 @@ namespace penstock::files {
 // The first process to open the file creates it; all set the same size, so that no older contents remain.
 // Complete when all have flushed their parts. Failures are RunErrors naming the path and the bytes wanted.
 //
-// After every `window` bytes what has been written leaves the page cache: nobody reads it again soon, and the
-// cache's fresh pages would cost a training machine more time than the writing.
+// After every `window` bytes, the written data is dropped from the page cache: nobody reads it soon, and
+// fresh cache pages would cost a training machine more time than the writing.
 class PartedFile {
  public:
   static constexpr std::uint64_t kWindow = std::uint64_t{16} << 20;
@@ -32,7 +32,7 @@ class PartedFile {
   std::string path_;
   int descriptor_ = -1;
   std::uint64_t window_;
-  std::uint64_t cached_ = 0;  // bytes written since the cache was last left
+  std::uint64_t cached_ = 0;  // bytes written since the cache was last dropped
 };
 
 }  // namespace penstock::files

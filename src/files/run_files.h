@@ -5,7 +5,7 @@
 namespace penstock::files {
 
 inline constexpr const char* kRunFile = "run.toml";             // the resolved run file
-inline constexpr const char* kSchedule = "schedule.csv";        // of a run with schedule.file
+inline constexpr const char* kSchedule = "schedule.csv";        // for runs with schedule.file
 inline constexpr const char* kMetrics = "metrics.jsonl";        // one line per step
 inline constexpr const char* kSummary = "summary.json";         // of the whole run
 inline constexpr const char* kWeights = "weights.safetensors";  // the trained model
@@ -16,13 +16,13 @@ inline constexpr const char* kDocuments = "documents.json";
 inline constexpr const char* kTimeline = "timeline.json";
 inline constexpr const char* kTrace = "trace.json";
 inline constexpr const char* kReport = "report.html";
-inline constexpr const char* kNumber = "number";           // of the run, on its copies in memory
-inline constexpr const char* kStopRequest = "stop";        // created by a user: ends the run after its step
-inline constexpr const char* kAttempts = "attempts.json";  // of a supervised run
-inline constexpr const char* kWhereRequest = "where";      // the same: asks every rank where it is
-inline constexpr const char* kPositions = "positions";     // the answers, until they are told,
-inline constexpr const char* kPositionsText = "positions.txt";  // and what was told last
-inline constexpr const char* kToken = "token";                  // "token-3", of a rank: all see one directory
-inline constexpr const char* kLock = "lock";                    // held while a run uses the directory
+inline constexpr const char* kNumber = "number";     // the run's number, which its copies in memory bear
+inline constexpr const char* kStopRequest = "stop";  // created by a user: ends the run after its step
+inline constexpr const char* kAttempts = "attempts.json";  // for supervised runs
+inline constexpr const char* kWhereRequest = "where";      // created by a user: asks every rank where it is
+inline constexpr const char* kPositions = "positions";     // a directory of answers, until they are collected
+inline constexpr const char* kPositionsText = "positions.txt";  // the collected answers to the last request
+inline constexpr const char* kToken = "token";  // "token-3" of rank 3: do all see one directory?
+inline constexpr const char* kLock = "lock";    // held while a run uses the directory
 
 }  // namespace penstock::files

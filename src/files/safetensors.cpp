@@ -38,7 +38,7 @@ std::uint64_t header_length(std::span<const std::byte> bytes, const std::string&
   return length;
 }
 
-// Indices of the tensors in byte order.
+// Indices of the tensors in the order of their bytes in the file.
 std::vector<std::size_t> order_of(std::span<const StoredTensor> tensors) {
   std::vector<std::size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hugging Face's safetensors format: u64 length of the header (little-endian), a JSON header, then the
 // tensors' bytes back to back. {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]},
-// "__metadata__": {...}}. Bytes are little-endian. All input is validated. No tensors here: names, element
-// types, shapes and bytes.
+// "__metadata__": {...}}. Bytes are little-endian. All input is validated. Holds no tensors, only names,
+// element types, shapes and bytes.
 #pragma once
 
 #include <cstddef>
@@ -72,7 +72,7 @@ class Safetensors {
 // The layout of a file, for writing it in parts.
 struct SafetensorsLayout {
   std::string head;                   // the bytes before the tensors
-  std::vector<std::uint64_t> begins;  // of each tensor in the given order, from the start of the file
+  std::vector<std::uint64_t> begins;  // per tensor in the given order, from the start of the file
   std::uint64_t size = 0;             // of the file
 };
 

@@ -24,7 +24,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view json, std::span<cons
 // For tensors stored back to back in the given order; padded with blanks to a multiple of 8 bytes.
 std::string print_safetensors_header(std::span<const StoredTensor> tensors, const Metadata& metadata);
 
-// Size in bytes of a tensor of this shape; nothing when the product overflows or a length is negative.
+// Size in bytes of a tensor of this shape; nullopt if the product overflows or a length is negative.
 std::optional<std::uint64_t> bytes_of_shape(const std::vector<std::int64_t>& shape, ElementType type);
 
 }  // namespace penstock::files

@@ -15,15 +15,15 @@ namespace penstock::files {
 // be called from several threads at once, for ranges that do not overlap.
 class SpillFile {
  public:
-  // In the directory, which exists; reserves `bytes` at once where the disk supports it. Messages call the
-  // file `name`: its directory and owner.
+  // `directory` must exist. Reserves `bytes` at once if the disk supports it. Errors call the file `name`,
+  // which tells its directory and owner.
   SpillFile(const std::string& directory, std::string name, Bytes bytes);
   ~SpillFile();
   SpillFile(const SpillFile&) = delete;
   SpillFile& operator=(const SpillFile&) = delete;
 
   void write(Bytes offset, std::span<const std::byte> bytes) const;
-  void read(Bytes offset, std::span<std::byte> bytes) const;  // bytes written before at this offset
+  void read(Bytes offset, std::span<std::byte> bytes) const;  // bytes written earlier at this offset
 
  private:
   std::string name_;

@@ -16,15 +16,15 @@ nlohmann::json parse_strictly(std::string_view text, std::string_view origin, st
 // Whether brackets outside of strings open more than `deepest` levels.
 bool is_nested_beyond(std::string_view text, int deepest);
 
-// The whole text as one JSON value; a discarded one for what is not JSON or is nested beyond `deepest`
-// levels, since the library copies and prints values by recursion.
+// Parses the whole text as one JSON value. Returns a discarded value for invalid JSON and for nesting beyond
+// `deepest` levels, since the library copies and prints values by recursion.
 template <class Json = nlohmann::json>
 Json parse_or_discard(std::string_view text, int deepest = 16) {
   if (is_nested_beyond(text, deepest)) return Json(Json::value_t::discarded);
   return Json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 
-// Where a text that is not JSON goes wrong, in words; `byte` counts from 1, as the JSON library's errors do.
+// Describes the place where a text stops being JSON; `byte` counts from 1, as in the JSON library's errors.
 std::string json_fault(std::string_view text, std::size_t byte);
 
 }  // namespace penstock::files

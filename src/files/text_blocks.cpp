@@ -28,7 +28,7 @@ json object_of_line(std::string_view line, const std::string& where) {
   return document;
 }
 
-// A member that is a text; `name` in messages.
+// Returns a member that must be a text; errors call it `name`.
 std::string text_of(const json& object, std::string_view key, const std::string& name,
                     const std::string& where) {
   const auto found = object.find(key);

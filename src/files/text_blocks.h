@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Long texts in blocks for parallel work, and the documents in them.
+// Splits long texts into blocks for parallel work, and reads the documents of JSON lines.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@
 
 namespace penstock::files {
 
-// Length of the first block of a text: `wanted` bytes or all there are, extended to the end of the line, or
+// Length of the first block of a text: `wanted` bytes or the whole text, extended to the end of the line, or
 // cut between two UTF-8 characters when the line continues for more than `wanted` bytes. With `whole_lines`,
-// lines are never cut. Depends on the text alone.
+// lines are never cut. Depends only on the arguments.
 std::size_t first_block(std::string_view text, std::size_t wanted, bool whole_lines);
 
-// What lines of JSON are read as.
+// How lines of JSON are read.
 struct JsonDocuments {
   std::string key = "text";     // the member that is a document's text
-  ChatTemplate chat{"chatml"};  // of an object's "messages", where it has no text
-  bool learns_all = false;      // of conversations more than the assistant's turns
+  ChatTemplate chat{"chatml"};  // for an object's "messages", if it has no `key`
+  bool learns_all = false;      // whole conversations are targets, not only the assistant's turns
 };
 
-// The documents of lines with one JSON object each; skips blank lines. Throws InputError that begins with
-// `origin` and the line number, counted from `first_line`, and names the member: not JSON, neither text nor
-// messages, a message without role or content.
+// Returns the documents of lines with one JSON object each; skips blank lines. Throws InputError that begins
+// with `origin` and the line number, counted from `first_line`, and names the member: not JSON, neither text
+// nor messages, a message without role or content.
 std::vector<std::vector<TextPart>> documents_of_json_lines(std::string_view lines,
                                                            const JsonDocuments& documents,
                                                            std::string_view origin, std::int64_t first_line);

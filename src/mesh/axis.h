@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The axes of the mesh: the ways in which ranks share one model and one batch.
+// The axes of the mesh: the ways in which ranks split one model and one batch.
 #pragma once
 
 #include <array>

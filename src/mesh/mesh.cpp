@@ -14,7 +14,7 @@
 namespace penstock::mesh {
 namespace {
 
-// Groups of evenly spaced ranks: first rank of a rank's group, and the stride between members.
+// A group of evenly spaced ranks.
 struct Row {
   std::int64_t first, stride, count;
 };
@@ -124,7 +124,7 @@ std::int64_t expert_replica_of(const Mesh& mesh, const Coordinates& at) {
 
 std::vector<std::int64_t> expert_replicas_of_stage(const Mesh& mesh) {
   std::vector<std::int64_t> replicas(static_cast<std::size_t>(mesh.ranks_per_stage()));
-  std::vector<std::int64_t> counted(static_cast<std::size_t>(mesh.expert));  // of each expert rank
+  std::vector<std::int64_t> counted(static_cast<std::size_t>(mesh.expert));  // per expert rank
   for (int tensor = 0; tensor < mesh.tensor; ++tensor) {
     for (int context = 0; context < mesh.context; ++context) {
       for (int data = 0; data < mesh.data; ++data) {
@@ -138,7 +138,7 @@ std::vector<std::int64_t> expert_replicas_of_stage(const Mesh& mesh) {
 
 namespace {
 
-// The slower of two groups; the first where they are alike.
+// The slower of two groups; the first if equal.
 NodeSpread thinner(const NodeSpread& one, const NodeSpread& other) {
   if (other.one_node) return one;
   return one.one_node || other.least_members < one.least_members ? other : one;
@@ -146,11 +146,11 @@ NodeSpread thinner(const NodeSpread& one, const NodeSpread& other) {
 
 // Members of a group, counted node by node.
 struct NodeCount {
-  std::int64_t node = -1;  // of the last member
+  std::int64_t node = -1;  // the last member's node
   int members = 0;
   int nodes = 0;
   int here = 0;
-  int least = std::numeric_limits<int>::max();  // on the nodes before
+  int least = std::numeric_limits<int>::max();  // among the previous nodes
 
   void add(std::int64_t of_member) {
     if (of_member != node) {
@@ -165,14 +165,14 @@ struct NodeCount {
   NodeSpread spread() const { return {members, nodes == 1, nodes, std::min(least, here)}; }
 };
 
-// The worst spread of groups that are the same in every stage: the number of each rank's.
+// The worst spread of groups that are the same in every stage. `group_of_rank`: per rank of a stage.
 NodeSpread thinnest_of(const Mesh& mesh, const std::vector<std::int64_t>& group_of_rank,
                        std::int64_t ranks_per_node) {
   const auto groups = static_cast<std::size_t>(std::ranges::max(group_of_rank) + 1);
   std::optional<NodeSpread> worst;
   for (std::int64_t stage = 0; stage < mesh.pipeline; ++stage) {
     std::int64_t rank = stage * mesh.ranks_per_stage() % ranks_per_node;
-    if (stage > 0 && rank == 0) break;  // begins as the first one does, and so on
+    if (stage > 0 && rank == 0) break;  // aligned to nodes as stage 0, so spreads repeat
     std::vector<NodeCount> counts(groups);
     for (const std::int64_t group : group_of_rank)
       counts[static_cast<std::size_t>(group)].add(node_of(rank++, ranks_per_node));
@@ -181,8 +181,8 @@ NodeSpread thinnest_of(const Mesh& mesh, const std::vector<std::int64_t>& group_
   return *worst;
 }
 
-// `replicas`: the number of each rank of a stage among those with the same weights. Of these there are
-// `kinds`, which follow each other.
+// `replicas`: per rank of a stage, its replica index. `kinds`: number of distinct weight sets, which cycle in
+// rank order.
 SharingSpread sharing_of(const Mesh& mesh, const std::vector<std::int64_t>& replicas, std::int64_t kinds,
                          int shards, std::int64_t ranks_per_node) {
   std::vector<std::int64_t> sharing, copying;
@@ -211,7 +211,7 @@ NodeSpread node_spread(std::int64_t first, std::int64_t stride, int members, std
   spread.nodes = static_cast<int>(last_node - first_node + 1);
   const auto before = [&](std::int64_t node) { return ceil_div(node * ranks_per_node - first, stride); };
   std::int64_t least = std::min(before(first_node + 1), members - before(last_node));
-  // Counts of the nodes in between repeat, and are all alike where the stride divides a node.
+  // Counts on the nodes in between repeat, and are equal if the stride divides the node size.
   const std::int64_t different = ranks_per_node % stride == 0 ? 1 : stride;
   const std::int64_t end = std::min(last_node, first_node + 1 + different);
   for (std::int64_t node = first_node + 1; node < end; ++node)
@@ -223,7 +223,7 @@ NodeSpread node_spread(std::int64_t first, std::int64_t stride, int members, std
 NodeSpread thinnest(std::int64_t width, std::int64_t blocks, std::int64_t stride, int members,
                     std::int64_t ranks_per_node) {
   NodeSpread worst = node_spread(0, stride, members, ranks_per_node);
-  // Starts repeat modulo the node size; where the stride divides it, groups that interleave are alike.
+  // Starts repeat modulo the node size; if the stride divides it, interleaved groups have the same spread.
   const std::int64_t different = std::min(blocks, ranks_per_node / std::gcd(width, ranks_per_node));
   const std::int64_t offsets = ranks_per_node % stride == 0 ? 1 : std::min(stride, ranks_per_node);
   for (std::int64_t i = 1; i < different * offsets; ++i) {

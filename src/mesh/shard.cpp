@@ -23,7 +23,7 @@ Shard whole_of(const std::vector<std::int64_t>& sizes, std::int64_t copy) {
   return {.count = sizes.front(), .held = sizes.front(), .copy = static_cast<int>(copy)};
 }
 
-// Blocks of whole heads; with more ranks than heads several neighbours hold the same head.
+// Blocks of whole heads; with more ranks than heads, several consecutive ranks hold the same head.
 Shard head_block(std::int64_t rows, std::int64_t heads, std::int64_t parts, std::int64_t index,
                  int dimension) {
   const std::int64_t together = std::max<std::int64_t>(parts / heads, 1);
@@ -78,7 +78,7 @@ Shard shard_of(std::string_view name, const std::vector<std::int64_t>& sizes, co
                const Coordinates& at) {
   const Mesh& mesh = sharding.mesh;
   const std::int64_t replica = std::int64_t{at.data} * mesh.context + at.context;
-  const auto replicated = [&](Shard shard) {  // numbers tensor copies first, then context and data
+  const auto replicated = [&](Shard shard) {  // tensor copies vary fastest, then context and data
     const std::int64_t copies = std::max<std::int64_t>(mesh.tensor / sharding.kv_heads, 1);
     shard.copy += static_cast<int>(replica * (cut_of(name) == Cut::KeyHeads ? copies : 1));
     return shard;

@@ -11,23 +11,23 @@
 namespace penstock::model {
 namespace {
 
-// 1 + 2 + ... + count, nothing for a negative count.
+// 1 + 2 + ... + count; 0 for a negative count.
 double triangle(Tokens count) {
   const auto number = static_cast<double>(std::max<Tokens>(count, 0));
   return number * (number + 1) / 2;
 }
 
-// Of queries and keys [begin, end).
+// Causal pairs of query and key ranges [first, end).
 double causal_pairs(Tokens first_query, Tokens end_query, Tokens first_key, Tokens end_key) {
   if (first_query >= end_query || first_key >= end_key) return 0;
-  // Query q has min(q + 1, end_key) - first_key keys, if that is positive.
+  // Query q has max(min(q + 1, end_key) - first_key, 0) keys.
   const auto up_to = [&](Tokens end) {  // queries below `end`
     return triangle(end - first_key) - triangle(end - end_key);
   };
   return up_to(end_query) - up_to(first_query);
 }
 
-// The work of all tokens before each multiple of the unit, and of all.
+// The cumulative work before each multiple of `unit`; the last entry is the total.
 std::vector<double> work_up_to(const Documents& documents, Tokens unit, const TokenWork& work) {
   const Tokens tokens = sequence_length(documents);
   std::vector<double> up_to(ceil_div(tokens, unit) + 1);
@@ -35,7 +35,7 @@ std::vector<double> work_up_to(const Documents& documents, Tokens unit, const To
     Tokens begin = 0;
     for (const Tokens length : lengths) {
       const Tokens end = begin + length;
-      for (Tokens from = begin; from < end;) {  // the document's part of each unit
+      for (Tokens from = begin; from < end;) {  // the document's part in each unit
         const Tokens to = std::min(end, (from / unit + 1) * unit);
         up_to[from / unit + 1] +=
             work.of(static_cast<double>(to - from), triangle(to - begin) - triangle(from - begin));
@@ -48,8 +48,8 @@ std::vector<double> work_up_to(const Documents& documents, Tokens unit, const To
   return up_to;
 }
 
-// The ends of n slices, in units, each as long as the bound allows and leaves units for the others; nothing
-// when the last one is beyond it.
+// The ends of n slices, in units. Each slice is as long as `bound` allows while leaving a unit for each later
+// one. Returns nullopt if the slices do not reach the end.
 std::optional<std::vector<Tokens>> ends_within(const std::vector<double>& up_to, int n, double bound) {
   const Tokens units = std::ssize(up_to) - 1;
   std::vector<Tokens> ends;
@@ -90,7 +90,7 @@ std::vector<double> pairs_with_earlier(const Documents& documents, const TokenRa
                                        std::span<const TokenRange> keys) {
   std::vector<double> pairs(keys.size());
   for (const std::vector<Tokens>& lengths : documents) {
-    // One document alone has tokens before the queries and among them.
+    // Only one document has tokens both before the queries and among them.
     Tokens begin = 0;
     std::size_t document = 0;
     while (begin + lengths[document] <= queries.begin) begin += lengths[document++];
@@ -106,7 +106,7 @@ std::vector<double> pairs_with_earlier(const Documents& documents, const TokenRa
 
 std::vector<TokenRange> cut_by_work(const Documents& documents, int n, Tokens unit, const TokenWork& work) {
   const Tokens tokens = sequence_length(documents);
-  const std::vector<TokenRange> equal = cut_into_slices(tokens, n, unit);  // refuses too many
+  const std::vector<TokenRange> equal = cut_into_slices(tokens, n, unit);  // throws if n is too large
   const std::vector<double> up_to = work_up_to(documents, unit, work);
   double least = 0, enough = up_to.back();
   std::vector<Tokens> ends = ends_within(up_to, n, enough).value();

@@ -7,7 +7,7 @@ namespace penstock::model {
 
 std::vector<std::size_t> joined_chunks(std::span<const Tokens> lengths, Tokens least_keys) {
   std::vector<std::size_t> counts;
-  Tokens keys = 0;  // of the last group
+  Tokens keys = 0;  // in the last group
   for (const Tokens length : lengths) {
     if (counts.empty() || keys >= least_keys) {
       counts.push_back(0);

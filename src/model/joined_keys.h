@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many keys one call of attention on a card goes over, which the run and its memory model share: earlier
-// slices that are short are joined, and a repeatable backward goes by blocks.
+// The number of keys per attention call on a card, for the run and its memory model: short earlier slices are
+// joined, and a repeatable backward goes block by block.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,11 @@
 
 namespace penstock::model {
 
-// Numbers of consecutive chunks that one call goes over, given the chunks' lengths in the order in which they
-// are attended to, newest first: a call takes chunks until it has at least so many keys. 0: each by itself.
+// Numbers of consecutive chunks per call. `lengths` is in the order of attention, newest first. A call takes
+// chunks until it has at least `least_keys` keys; 0: one chunk per call.
 std::vector<std::size_t> joined_chunks(std::span<const Tokens> lengths, Tokens least_keys);
 
-// The chunks in groups of these numbers, which add up to all of them. The groups are views of `chunks`.
+// Groups of `counts` chunks each; the counts add up to all chunks. The groups are views of `chunks`.
 template <class Chunk>
 std::vector<std::span<const Chunk>> in_groups(std::span<const Chunk> chunks,
                                               std::span<const std::size_t> counts) {
@@ -27,16 +27,15 @@ std::vector<std::span<const Chunk>> in_groups(std::span<const Chunk> chunks,
   return groups;
 }
 
-// The most queries, and as many keys, of one call of a repeatable backward.
+// Upper bound on the queries, and on the keys, per call of a repeatable backward.
 inline constexpr Tokens kRepeatableBlock = 8192;
 
-// The most keys of a repeatable backward's call without a causal mask, of at most `block` queries: so many
-// that queries · keys, which its room grows with, is at most that of a square block. In whole tiles of 128.
+// Upper bound on the keys of a repeatable backward call without a causal mask, with at most `block` queries:
+// queries · keys, which scales its workspace, is at most block². A multiple of 128, or `block`.
 Tokens keys_of_block(Tokens queries, Tokens block);
 
-// Keys that a call in bf16 on a card should have: on an H200, 1,024 queries over as many keys take 2 to 3
-// times as long per FLOP as over 16,384, and each call adds a pass over the queries. No more than one call of
-// the backward takes.
+// Keys that a bf16 call on a card should have: on an H200, 1,024 queries over 1,024 keys take 2 to 3 times as
+// long per FLOP as over 16,384, and each call adds a pass over the queries. At most one backward call's.
 Tokens keys_at_once(Tokens queries, bool repeatable);
 
 }  // namespace penstock::model

@@ -37,7 +37,7 @@ std::vector<std::int64_t> level_layers(std::int64_t layers, const std::vector<do
 std::int64_t last_stage_layers(std::int64_t layers, std::int64_t stages, double beyond) {
   if (stages == 1) return layers;
   const auto others = static_cast<double>(stages - 1);
-  // The last stage gets its k-th layer once the others are as full.
+  // The last stage gets its k-th layer only when the other stages are as full.
   const auto gets = [&](std::int64_t k) {
     const double full = std::max(1.0, std::floor(static_cast<double>(k) + beyond));
     return static_cast<double>(k) + others * full <= static_cast<double>(layers);

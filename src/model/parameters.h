@@ -15,7 +15,7 @@ struct ParameterShape {
   std::vector<std::int64_t> sizes;  // matrices are [out, in]
 };
 
-// All parameters in the model's order (parameter_names); a tied embedding appears once.
+// All parameters in model order (parameter_names); a tied embedding appears once.
 std::vector<ParameterShape> parameter_shapes(const Shape& shape);
 std::vector<ParameterShape> layer_parameter_shapes(const Shape& shape, std::int64_t layer);
 

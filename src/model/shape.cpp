@@ -62,7 +62,7 @@ Shape shape_of_shard(const Shape& shape, std::int64_t shards, std::int64_t index
 
 namespace {
 
-// Bytes and FLOPs of a model are counted in 64 bits.
+// Bounds the model so that its bytes and FLOPs fit in 64 bits.
 void require_countable(const Shape& shape) {
   constexpr double kMost = 1e15;
   const auto real = [](std::int64_t value) { return static_cast<double>(value); };
@@ -176,7 +176,7 @@ std::vector<LayerRange> split_layers(std::int64_t layers, int stages,
 
 namespace {
 
-// Else Mixtral's.
+// Otherwise Mixtral's names.
 bool has_qwen_names(const Shape& shape) { return shape.head_norms || shape.shared_ffn > 0; }
 
 std::string mixture_prefix(const Shape& shape) {
@@ -187,7 +187,7 @@ ExpertNames projections(const std::string& prefix) {
   return {prefix + "gate_proj", prefix + "up_proj", prefix + "down_proj"};
 }
 
-// The router, then gate, up and down of each expert, those of the shared one last.
+// The router, then gate, up and down of each expert, then the shared expert's and its gate.
 std::vector<std::string> mixture_names(const Shape& shape) {
   std::vector<std::string> names{router_name(shape)};
   const auto add = [&](const ExpertNames& own) { names.insert(names.end(), {own.gate, own.up, own.down}); };

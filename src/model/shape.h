@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Size of a transformer: parameters, FLOPs, bytes of each tensor. No tensors here.
+// The size of a transformer: parameters, FLOPs, bytes per tensor. No tensors here.
 //
-// Shape letters used throughout: b sequences of a micro-batch, s tokens of a sequence, T tokens of a slice
+// Shape letters used throughout: b sequences per micro-batch, s tokens per sequence, T tokens per slice
 // (b·s/n), h hidden, f ffn, H query heads, K key-value heads, d head size, V vocabulary.
 #pragma once
 
@@ -25,8 +25,8 @@ Precision parse_precision(std::string_view name);  // "f64", "f32", "bf16"; Inpu
 Bytes element_size(Precision precision);      // of weights and activations
 Bytes accumulator_size(Precision precision);  // of gradients, moments, statistics: 8 for f64, else 4
 
-// Tokens whose logits exist at a time, unless a run says otherwise. A card's products want more rows: the
-// gradient of the output matrix is read and written once a tile.
+// Default number of tokens whose logits exist at a time. A card needs larger tiles: the gradient of the
+// output matrix is read and written once per tile.
 constexpr Tokens usual_loss_tile(bool card) { return card ? 4096 : 512; }
 
 // Rotary positions with Hugging Face's rope_scaling of type "llama3"; factor 1: unchanged.
@@ -37,8 +37,8 @@ struct RopeScaling {
   std::int64_t original_positions = 8192;
 };
 
-// A model of the Llama family: Llama, Mixtral (with experts), Qwen3 (with norms of heads), Qwen3-MoE (with
-// both), Qwen2-MoE (with a shared expert). Checked by validate().
+// A model of the Llama family: Llama, Mixtral (with experts), Qwen3 (with head norms), Qwen3-MoE (with both),
+// Qwen2-MoE (with a shared expert). Checked by validate().
 struct Shape {
   std::int64_t layers = 8;
   std::int64_t hidden = 256;
@@ -51,12 +51,12 @@ struct Shape {
   RopeScaling rope_scaling;
   double norm_epsilon = 1e-5;
   bool tied_embeddings = false;
-  bool head_norms = false;             // an RMSNorm of each query and key head before the rotation
-  std::int64_t experts = 1;            // MLPs per layer, of which a router selects some per token (Mixtral)
+  bool head_norms = false;             // RMSNorm per query and key head before the rotation
+  std::int64_t experts = 1;            // MLPs per layer; a router selects some per token (Mixtral)
   std::int64_t experts_per_token = 1;  // k
   bool normalised_experts = true;      // the weights of a token's experts sum to 1
-  std::int64_t shared_ffn = 0;         // width of the expert that every token visits; 0: none
-  bool shared_gate = false;            // its output is weighed by a sigmoid of the token's own
+  std::int64_t shared_ffn = 0;         // width of the expert that every token visits; 0: no such expert
+  bool shared_gate = false;            // its output is weighted by a sigmoid gate per token
 
   std::int64_t head_dim() const { return head_size > 0 ? head_size : hidden / heads; }
   std::int64_t query_width() const { return heads * head_dim(); }
@@ -67,26 +67,24 @@ struct Shape {
 // are whole.
 Shape shape_of_rank(const Shape& shape, std::int64_t ranks);
 
-// The part that logical shard `index` of `shards` computes: whole heads, at least one key head, and ffn
-// columns, of which earlier shards have one more where they do not divide.
+// The part of a layer that logical shard `index` of `shards` computes: whole heads, at least one key head,
+// and ffn columns; if these do not divide evenly, earlier shards have one more.
 Shape shape_of_shard(const Shape& shape, std::int64_t shards, std::int64_t index);
 
-// Throws InputError naming the key, the value and the valid ones (heads that do not divide hidden, ...).
+// Throws InputError naming key, value and valid values (heads that do not divide hidden, ...).
 void validate(const Shape& shape);
 
-std::int64_t attention_parameters(const Shape& shape);  // Q, K, V and O of one layer
-std::int64_t expert_parameters(
-    const Shape& shape);  // gate, up and down of one expert; the MLP of a dense layer
+std::int64_t attention_parameters(const Shape& shape);      // Q, K, V and O of one layer
+std::int64_t expert_parameters(const Shape& shape);         // gate, up, down of one expert or of a dense MLP
 std::int64_t router_parameters(const Shape& shape);         // of one layer; 0 when dense
-std::int64_t shared_expert_parameters(const Shape& shape);  // of one layer, with its gate; 0 without
+std::int64_t shared_expert_parameters(const Shape& shape);  // of one layer, with its gate; 0 if absent
 std::int64_t norm_parameters(const Shape& shape);           // of one layer
 std::int64_t layer_parameters(const Shape& shape);          // matrices and norms of one layer, all experts
 std::int64_t total_parameters(const Shape& shape);          // a tied embedding counts once
 std::int64_t output_parameters(const Shape& shape);         // the output matrix and the final norm
 
-// Model FLOPs, forward and backward, of a token's products, 6·(N − N_input_embedding), and of a pair of a
-// query and a key that it attends to, 12·L·h. N includes norm weights, and only the experts that a token
-// visits.
+// Model FLOPs of forward and backward: per token for its products, 6·(N − N_input_embedding), and per
+// attended query-key pair, 12·L·H·d. N includes norm weights, and only the experts that a token visits.
 struct TokenWork {
   Flops token = 1;
   Flops pair = 0;
@@ -95,7 +93,7 @@ struct TokenWork {
 };
 TokenWork token_work(const Shape& shape);
 
-// Of one token, with the causal half of attention (the convention of SlimPipe and of Yuan et al. 2024).
+// Per token, with causal attention (s/2 pairs), the convention of SlimPipe and of Yuan et al. 2024.
 Flops flops_per_token(const Shape& shape, std::int64_t seq_len);
 
 // The layers of each stage: [first, first + count).
@@ -111,13 +109,13 @@ struct LayerRange {
 std::vector<LayerRange> split_layers(std::int64_t layers, int stages,
                                      const std::vector<std::int64_t>& wanted = {});
 
-// Hugging Face's names of all parameters in the model's order; a tied embedding appears once. Sums over
-// parameters use this order regardless of where the parameters are stored.
+// Hugging Face's names of all parameters in model order; a tied embedding appears once. Sums over parameters
+// use this order wherever the parameters are stored.
 std::vector<std::string> parameter_names(const Shape& shape);
 std::vector<std::string> layer_parameter_names(const Shape& shape, std::int64_t layer);
 
-// Within a layer with experts, without the ".weight" at the end: Mixtral's names, or with norms of heads
-// or a shared expert Qwen's.
+// Names within a layer with experts, without the trailing ".weight": Qwen's with head norms or a shared
+// expert, else Mixtral's.
 struct ExpertNames {
   std::string gate, up, down;
 };

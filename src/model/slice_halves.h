@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Half slices, the unit in which attention to earlier slices moves between devices (docs/slimpipe.md,
-// "Context exchange"): halves 2j and 2j + 1 are the two parts of slice j, cut along its tokens. With an odd
-// number of tokens the first half has one more, so the second half of a single token is empty.
+// "Context exchange"): halves 2j and 2j + 1 are the two halves of slice j's tokens. With an odd number of
+// tokens the first half has one more, so the second half of a single token is empty.
 #pragma once
 
 #include <span>
@@ -19,11 +19,11 @@ struct SlicePart {
   friend bool operator==(const SlicePart&, const SlicePart&) = default;
 };
 
-// The part of a slice of `tokens` tokens in the halves [first, first + count) of its micro-batch; may be
+// The part of a slice of `tokens` tokens within the halves [first, first + count) of its micro-batch; may be
 // empty.
 SlicePart part_in_halves(int slice, Tokens tokens, int first, int count);
 
-// All of these halves, oldest first, with both halves of a slice joined; empty parts are left out.
+// All of these halves, oldest first, with both halves of a slice joined. Omits empty parts.
 std::vector<SlicePart> parts_of_halves(std::span<const TokenRange> slices, int first, int count);
 
 }  // namespace penstock::model

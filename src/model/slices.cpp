@@ -17,7 +17,7 @@ std::vector<TokenRange> cut_into_slices(Tokens tokens, int n, Tokens unit) {
                      " of a sequence; use at most " + std::to_string(units));
   }
   // Shorter slices come last, where they attend to the most keys. A last slice with a partial unit counts as
-  // a longer one, else it would be more than one unit shorter.
+  // a longer one; otherwise it would be more than one unit shorter.
   const Tokens longer = units % n;
   const bool last_is_longer = longer > 0 && tokens % unit != 0;
   std::vector<TokenRange> ranges;

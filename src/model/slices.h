@@ -15,7 +15,7 @@ struct TokenRange {
 };
 
 // Cuts [0, tokens) into n consecutive ranges whose lengths are multiples of `unit` (except the last, if
-// tokens is not) and differ by at most one unit. Throws InputError when a slice would be empty.
+// tokens is not) and differ by at most one unit. Throws InputError if a slice would be empty.
 std::vector<TokenRange> cut_into_slices(Tokens tokens, int n, Tokens unit = 1);
 
 }  // namespace penstock::model

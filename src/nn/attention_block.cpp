@@ -43,7 +43,7 @@ at::Tensor rotated(const AttentionBlock& block, const SlicePlace& place, std::in
                        positions_of(place));
 }
 
-// All queries of a slice, and what they see.
+// All queries of a slice, and which keys they see.
 struct AllQueries {
   const Documents& documents;
   TokenRun run;
@@ -54,19 +54,19 @@ struct AllQueries {
         run{block.context->slice_begin(place), record[Saved::Query].size(2)},
         type(record[Saved::Query].scalar_type()) {}
 
-  // Parts whose keys one call goes over. With documents each by itself: what is seen of it depends on where
-  // it begins.
+  // Groups the parts into calls. With documents each part has its own call: visibility depends on the part's
+  // position.
   std::vector<EarlierParts> calls(EarlierParts parts) const {
     return joined_parts(parts, documents.defined() ? 0 : kernels::keys_at_once(type, run.count));
   }
-  // Of a call's keys.
+  // Which of a call's keys the queries see.
   std::optional<kernels::Visible> visible(EarlierParts call) const {
     return documents.visible(Mask::None, run, call.front().keys());
   }
   kernels::Visible visible_of_own() const { return *documents.visible(Mask::Causal, run, run); }
 };
 
-// Keys or values as records hold them.
+// Keys or values in the form that records hold.
 at::Tensor to_cache(const ContextGroup& context, const at::Tensor& own) {
   const at::Tensor shared = context.to_shared(own);
   return context.gathers_keys() ? context.to_whole(shared) : shared;
@@ -90,7 +90,7 @@ AttentionPart attend_all(const AllQueries& queries, const LayerRecord& record, E
   return total;
 }
 
-// The gradient of the rotated query [b, H, T, d]; those of keys and values go to the records.
+// Returns the gradient of the rotated query [b, H, T, d]; adds those of keys and values to the records.
 at::Tensor attend_all_backward(const AllQueries& queries, const AttentionPart& merged,
                                const at::Tensor& grad_output, EarlierSlices earlier, LayerRecord& record,
                                AttentionPartners* partners) {
@@ -126,7 +126,7 @@ at::Tensor one_head_a_row(const at::Tensor& rows, const Parameter& norm) {
   return rows.view({-1, norm.sizes[0]});
 }
 
-// The norm of each head, if it has one; `input` and `scale` are what its backward needs.
+// Applies the heads' norm, if any, and sets `input` and `scale` for its backward.
 at::Tensor normed_heads(const Parameter* norm, double epsilon, const at::Tensor& rows, at::Tensor& input,
                         at::Tensor& scale) {
   if (!norm) return rows;
@@ -136,7 +136,7 @@ at::Tensor normed_heads(const Parameter* norm, double epsilon, const at::Tensor&
   return normed.output.view(rows.sizes());
 }
 
-// The gradient of the rows given that of their norms.
+// Returns the gradient of the rows from that of their normed heads.
 at::Tensor normed_heads_backward(Parameter* norm, const at::Tensor& gradient, const at::Tensor& input,
                                  const at::Tensor& scale) {
   if (!norm) return gradient;
@@ -192,14 +192,14 @@ void attend(const AttentionBlock& block, const SlicePlace& place, EarlierSlices 
 
 namespace {
 
-// The gradients of the rotated queries and, in the record, of keys and values.
+// Computes the gradients of the rotated queries and, in the record, of keys and values.
 void backward_alone(AttentionGradients& grad, const AttentionBlock& block, const SlicePlace& place,
                     EarlierSlices earlier, LayerRecord& record, AttentionPartners* partners) {
   grad.merged = {by_head(record[Saved::AttentionOutput], place, block.heads), record[Saved::LogSumExp]};
   grad.by_head = by_head(grad.output, place, block.heads);
   if (block.heads != block.kv_heads && !earlier.empty() && backend::compute_device().is_cpu()) {
-    // On the processor every earlier chunk folds the groups of these two: one copy here instead of one per
-    // chunk.
+    // On the CPU every earlier chunk folds the head groups of these two tensors: one copy here instead of one
+    // per chunk.
     grad.merged.output = grad.merged.output.contiguous();
     grad.by_head = grad.by_head.contiguous();
   }
@@ -208,7 +208,7 @@ void backward_alone(AttentionGradients& grad, const AttentionBlock& block, const
                                            earlier, record, partners);
 }
 
-// The same among a context group's ranks, to which the row sums δ go instead of the output.
+// The same in a context group, whose ranks exchange the row sums δ instead of the output.
 void backward_in_context(AttentionGradients& grad, const AttentionBlock& block, const SlicePlace& place,
                          EarlierSlices earlier, LayerRecord& record, AttentionPartners* partners) {
   const ContextGroup& context = *block.context;

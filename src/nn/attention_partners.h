@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices that compute part of another device's attention of one slice to earlier slices (context exchange,
-// SlimPipe, SC'25): the oldest keys and values, counted in halves of slices (model/slice_halves.h).
+// Devices that compute part of a slice's attention to earlier slices for another device (context exchange;
+// SlimPipe, SC'25): the oldest keys and values, in units of half slices (model/slice_halves.h).
 //
 // Calls per layer, forward: post_keys, post_queries, then merge after the local attention. Backward:
 // post_keys, post_gradients, then add_gradients after the local backward; a layer that recomputes attention
@@ -15,7 +15,7 @@
 
 namespace penstock::nn {
 
-// The same layer's records of the earlier slices of the micro-batch, newest first.
+// Records of the micro-batch's earlier slices in the same layer, newest first.
 using EarlierSlices = std::span<LayerRecord* const>;
 
 class AttentionPartners {
@@ -23,18 +23,18 @@ class AttentionPartners {
   enum class Pass : std::uint8_t { Forward, Backward };
   virtual ~AttentionPartners() = default;
 
-  // Number of halves attended to elsewhere, starting at 0.
+  // Number of halves that others compute: [0, halves()).
   virtual int halves() const = 0;
 
   virtual void post_keys(EarlierSlices earlier, Pass pass) = 0;
 
   virtual void post_queries(const at::Tensor& query) = 0;  // [b, H, T, d] contiguous
-  virtual void merge(kernels::AttentionPart& total) = 0;   // in a fixed order, whichever arrives first
+  virtual void merge(kernels::AttentionPart& total) = 0;   // in a fixed order, independent of arrival
 
   // `merged` is the result over all keys; outputs and gradients [b, H, T, d].
   virtual void post_gradients(const at::Tensor& query, const kernels::AttentionPart& merged,
                               const at::Tensor& grad_output) = 0;
-  // Adds to the query's gradient (accumulator type) and to those of the earlier slices' keys and values.
+  // Adds to the query's gradient (accumulator type) and to the earlier slices' key and value gradients.
   virtual void add_gradients(at::Tensor& grad_query, EarlierSlices earlier) = 0;
 };
 

@@ -18,13 +18,13 @@ using kernels::AttentionPart;
 using kernels::Mask;
 using model::SlicePart;
 
-// One call of a kernel: these queries see these keys, of the record of some slice.
+// One kernel call: queries, and the keys that they see, from one slice's record.
 struct Call {
   SlicePart queries, keys;
   kernels::Visible visible;
 };
 
-// Tokens of a tensor, and where they are in the sequence.
+// A run of a tensor's tokens, and its position in the sequence.
 struct HeldRun {
   SlicePart held;
   std::int64_t position = 0;
@@ -40,7 +40,7 @@ void add_call(std::vector<Call>& calls, const Documents& documents, const HeldRu
     calls.push_back({queries.held, keys.held, *std::move(visible)});
 }
 
-// Those of the slice's own keys. Of a run at `place` of the whole slice and at `held` of the rank's own.
+// Calls for the slice's own keys. A run is at `place` in the whole slice and at `held` in the rank's own.
 std::vector<Call> own_calls(const ContextGroup& context, const SlicePlace& slice, std::int64_t whole_tokens) {
   const ContextGroup::Runs runs = context.runs(whole_tokens);
   const std::int64_t length = runs.length, begin = context.slice_begin(slice);
@@ -64,7 +64,7 @@ std::vector<Call> own_calls(const ContextGroup& context, const SlicePlace& slice
   return calls;
 }
 
-// The parts of [begin, begin + length) of a tensor that are runs of the sequence.
+// Splits the tokens [begin, begin + length) of a tensor into runs that are consecutive in the sequence.
 std::vector<HeldRun> runs_of_part(const ContextGroup::Runs& runs, const SlicePart& part,
                                   std::int64_t slice_begin) {
   std::vector<HeldRun> parts;
@@ -80,7 +80,7 @@ std::vector<HeldRun> runs_of_part(const ContextGroup::Runs& runs, const SlicePar
   return parts;
 }
 
-// Those of a part of an earlier slice's keys, by `queries` of the seeing tensor.
+// The calls for a part of an earlier slice's keys; the tensors of seeing() have `queries` tokens.
 std::vector<Call> earlier_calls(const ContextGroup& context, const SlicePlace& slice, std::int64_t queries,
                                 const EarlierPart& part) {
   const SlicePart all{.begin = 0, .length = queries};
@@ -110,7 +110,7 @@ std::int64_t whole_tokens(const ContextGroup& context, const LayerRecord& record
   return record[Saved::Query].size(2) * context.token_ranks();
 }
 
-// As many as see this rank's keys.
+// The tokens whose queries see this rank's keys.
 at::Tensor seeing(const ContextGroup& context, const at::Tensor& shared) {
   return context.gathers_keys() ? shared.contiguous() : context.to_whole(shared);
 }
@@ -165,7 +165,7 @@ at::Tensor attend_in_context_backward(const ContextGroup& context, const SlicePl
   if (partners) partners->post_gradients(query, merged, grad);
   at::Tensor grad_query =
       at::zeros(query.sizes(), query.options().dtype(kernels::accumulator_type(query.scalar_type())));
-  // Those of this slice that begin here live no longer than this action.
+  // Key and value gradients of this slice that start here do not outlive this action.
   const model::Category of_own =
       record.key_gradient.defined() ? model::Category::KvGradients : model::Category::Transient;
   const auto add = [&](LayerRecord& slice, const Call& call, model::Category category) {

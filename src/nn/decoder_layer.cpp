@@ -22,7 +22,7 @@ void normalise(const Parameter& norm, double epsilon, const at::Tensor& input, a
   scale = std::move(normed.scale);
 }
 
-// The first residual and its norm. `branch` is undefined where the record has the sum.
+// The first residual sum and its norm. `branch` is undefined if the record has the sum.
 void add_attention(const Parameter& norm, double epsilon, const at::Tensor& branch, LayerRecord& record) {
   at::Tensor& sum = record[Saved::Norm2Input];
   at::Tensor& output = record[Saved::Norm2Output];
@@ -36,7 +36,7 @@ void add_attention(const Parameter& norm, double epsilon, const at::Tensor& bran
   record[Saved::Norm2Scale] = std::move(normed.scale);
 }
 
-// One slice on its way through one layer.
+// One slice's pass through one layer.
 class LayerPass {
  public:
   enum class Way : std::uint8_t { Forward, Backward };
@@ -48,22 +48,22 @@ class LayerPass {
         tokens_(call.place.rows()),
         way_(way) {}
 
-  // Computes what the records lack, from LayerInput to Gate and Up, or to the experts' input: everything in
-  // the forward, the dropped tensors in the backward. The same operations on the same values give the same
-  // bits.
+  // Computes the tensors that the records lack, from LayerInput to Gate and Up, or to the experts' input: all
+  // of them in the forward, the dropped ones in the backward. The same operations on the same values give the
+  // same bits.
   void complete();
   Rows output();
-  // With `at_once` the feed-forward's pending products are formed before attention's backward.
+  // With `at_once`, computes the feed-forward's pending products before attention's backward.
   Rows backward_input(Rows grad_output, WeightRecord& pending, bool at_once);
 
  private:
-  // Of each shard: itself, its record, its index.
+  // Calls work(shard, record, index) for each shard.
   template <class Work>
   void for_shards(Work&& work);
   bool lacks(Saved name) const { return !records_.front()[name].defined(); }
   Rows rows_of(Saved name) const;
   Rows take_rows_of(Saved name);
-  // Gathered at their first use. The backward keeps them for the weight products.
+  // Gathers rows at their first use. The backward keeps them for the weight products.
   GatheredRows& gathered(GatheredRows& rows, Saved name);
   void end_in_forward(GatheredRows& rows) {
     if (way_ == Way::Forward) rows.finish();
@@ -233,7 +233,7 @@ Rows LayerPass::backward_input(Rows grad_output, WeightRecord& pending, bool at_
   return grad_input;
 }
 
-// The gradient of Norm2Output.
+// Returns the gradient of Norm2Output.
 Rows LayerPass::feed_forward_backward(const Rows& grad_output, WeightRecord& pending) {
   const BlockScope scope(Block::FeedForward);
   GatheredRows gradient = group_.gather(grad_output, tokens_);
@@ -260,7 +260,7 @@ Rows LayerPass::feed_forward_backward(const Rows& grad_output, WeightRecord& pen
   return sums;
 }
 
-// The same.
+// Returns the gradient of Norm2Output.
 Rows LayerPass::mixtures_backward(const Rows& grad_output, WeightRecord& pending) {
   const BlockScope scope(Block::FeedForward);
   const RouteLosses none;
@@ -274,7 +274,7 @@ Rows LayerPass::mixtures_backward(const Rows& grad_output, WeightRecord& pending
   return grads;
 }
 
-// The gradient of Norm1Output.
+// Returns the gradient of Norm1Output.
 Rows LayerPass::attention_backward_input(const Rows& grad_output, WeightRecord& pending) {
   const BlockScope scope(Block::Attention);
   GatheredRows gradient = group_.gather(grad_output, tokens_);

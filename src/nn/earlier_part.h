@@ -15,7 +15,7 @@ struct KeyValues {
 
 KeyValues keys_and_values(const LayerRecord& slice, const model::SlicePart& part);
 
-// Adds the gradients of the part to those of its slice, which are accounted in the category. Takes over the
+// Adds the part's gradients to those of its slice, which are counted in `category`. Takes ownership of the
 // tensors: do not use them afterwards.
 void add_gradients(LayerRecord& slice, const model::SlicePart& part, const KeyValues& gradients,
                    model::Category category = model::Category::KvGradients);

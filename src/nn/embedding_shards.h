@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The embedding of a slice whose table's rows are shared out over a tensor group (docs/mesh.md, "Tensor
-// ranks"): every rank looks up the tokens that its shards hold, and the rows are scattered to the shards
-// whose tokens they are.
+// The embedding of a slice, with the table's rows split over a tensor group (docs/mesh.md, "Tensor ranks"):
+// every rank looks up the tokens that its shards hold, and a scatter sends each row to the shard that owns
+// its token.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@
 namespace penstock::nn {
 
 struct EmbeddingShards {
-  std::vector<Parameter*> own;  // the table's rows of each own shard
+  std::vector<Parameter*> own;  // the table's rows, one per own shard
   TensorGroup* group = nullptr;
 
   // tokens [N] int64, the same on every rank → each own shard's rows [n, h].

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One shard's columns of the gated feed-forward block, down(silu(gate(x)) · up(x)). Its products are the
-// layer's (decoder_layer.h), since their rows are shared out.
+// One shard's columns of the gated feed-forward block, down(silu(gate(x)) · up(x)). The layer computes its
+// products (decoder_layer.h), since it splits their rows.
 #pragma once
 
 #include "nn/record.h"
@@ -17,11 +17,11 @@ struct GateGradients {
   at::Tensor gate, up;  // [N, f]
 };
 
-// Fills in Product from Gate and Up.
+// Computes Product from Gate and Up.
 void activate(LayerRecord& record);
 
-// The gradient of Product to those of Gate and Up, whose memory they take over from the record; a missing
-// Product is computed in the same pass, in the gradient's.
+// Returns the gradients of Gate and Up, which take over the memory of Gate and Up from the record. A missing
+// Product is computed in the same pass, in the memory of grad_product.
 GateGradients activate_backward(at::Tensor grad_product, LayerRecord& record);
 
 }  // namespace penstock::nn

@@ -9,15 +9,15 @@
 namespace penstock::nn {
 namespace {
 
-// [b, K, C, d] each. Values lie token by token in memory, and do so afterwards: whole slices are copied in
-// one piece.
+// Concatenates the tokens of chunks [b, K, C, d]. Values are token-major in memory and stay so: whole slices
+// are copied in one piece.
 at::Tensor with_joined_tokens(std::vector<at::Tensor> chunks) {
   if (chunks.front().stride(1) >= chunks.front().stride(2)) return at::cat(chunks, 2);
   for (at::Tensor& chunk : chunks) chunk = chunk.transpose(1, 2);
   return at::cat(chunks, 1).transpose(1, 2);
 }
 
-// Whether the part's gradients become the sums of its slice's, which take them over.
+// Returns whether the part's gradients become its slice's sums, which take them over.
 bool begins_sums(const EarlierPart& part) {
   const LayerRecord& record = *part.record;
   return !record.key_gradient.defined() && part.part.length == record[Saved::Key].size(2);
@@ -49,7 +49,7 @@ void add_gradients(EarlierParts parts, const KeyValues& gradients) {
     const auto piece = [&](const at::Tensor& all) {
       const at::Tensor view = all.narrow(2, begin, part.part.length);
       if (!begins_sums(part)) return view;
-      // A sum that took a view over would keep the memory of all.
+      // A sum that takes over a view would keep the whole storage alive.
       return view.to(kernels::accumulator_type(all.scalar_type()), /*non_blocking=*/false, /*copy=*/true,
                      at::MemoryFormat::Contiguous);
     };

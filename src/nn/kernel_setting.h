@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels that this machine runs, for the memory model (model/kernel_memory.h).
+// The kernels that this machine runs, for the memory model (model/memory/kernels.h).
 #pragma once
 
 #include "model/memory/kernels.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A decoder layer's parameters among those of its stage.
+// Finds a decoder layer's parameters among those of its stage.
 #pragma once
 
 #include <span>
@@ -9,8 +9,8 @@
 
 namespace penstock::nn {
 
-// One shard's part of layer `number` of the model, of so many shards. Its rotary table and context group are
-// the caller's to set.
+// Returns one of `shards` shards of layer `number` of the model. The caller sets its rotary table and context
+// group.
 LayerShard bind_layer(std::span<Parameter> parameters, const StageOptions& options, int shards,
                       std::int64_t number);
 

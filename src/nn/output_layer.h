@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The final norm, the output matrix and the loss. The scale of the loss is known before the step, so the
-// forward visit also computes the gradients, tile by tile of tokens, and logits never outlive a tile
+// The final norm, the output matrix and the loss. The loss scale is known before the step, so the forward
+// also computes the gradients, one tile of tokens at a time, and logits never outlive a tile
 // (docs/slimpipe.md, "The vocabulary over all devices").
 #pragma once
 
@@ -22,14 +22,14 @@ struct OutputResult {
   at::Tensor grad_hidden;     // [N, h], times loss_scale
 };
 
-// hidden [N, h], targets [N] int64 (-1: none). Adds the gradients of the norm and of the matrix.
+// hidden [N, h], targets [N] int64 (-1: no target). Adds the gradients of the norm and of the matrix.
 OutputResult output_forward(const OutputLayer& layer, const at::Tensor& hidden, const at::Tensor& targets,
                             double loss_scale);
 
-// The loss alone.
+// Computes the loss only.
 kernels::LossSum output_loss(const OutputLayer& layer, const at::Tensor& hidden, const at::Tensor& targets);
 
-// normed [N, h] times matrixᵀ [h, rows of the vocabulary]; only the result counts as logits.
+// Returns normed [N, h] · matrixᵀ [h, rows of the vocabulary]. Only the result counts as logits.
 at::Tensor logits_of(const at::Tensor& normed, const at::Tensor& matrix);
 
 // [N, V] in f32 (f64 for f64).

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors kept between forward and backward, by name and layer. A policy (model/memory_policy.h) selects
-// which stay; the backward recomputes the others by the forward's operations on the same values.
+// Tensors kept between forward and backward, by name and layer. A policy (model/memory/policy.h) selects
+// which stay; the backward recomputes the others with the forward's operations on the same values.
 //
-// N = b·T tokens of one slice of a micro-batch, n of them in a shard's own block of rows (tensor_group.h; n =
-// N for a single shard); heads and ffn columns are the shard's. See model/shape.h for the other letters.
+// N = b·T tokens of one slice of a micro-batch; a shard's own block of rows has n of them (tensor_group.h;
+// n = N for a single shard). Heads and ffn columns are per shard. See model/shape.h for the other letters.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -25,9 +25,9 @@ enum class Saved : std::uint8_t {
   LayerInput,       // [n, h]
   Norm1Scale,       // [n], accumulator type
   Norm1Output,      // [n, h], gathered for the query, key and value products
-  QueryInput,       // [N, H·d], the product, where heads have norms
+  QueryInput,       // [N, H·d], input of the head norms, if any
   QueryScale,       // [N·H], accumulator type
-  KeyInput,         // [N, K·d], the same of keys
+  KeyInput,         // [N, K·d], the same for keys
   KeyScale,         // [N·K]
   Query,            // [b, H, T, d], after the rotation
   Key,              // [b, K, T, d], after the rotation
@@ -43,16 +43,16 @@ enum class Saved : std::uint8_t {
 };
 inline constexpr std::size_t kSavedCount = 18;
 
-// The policy's tensor that each belongs to: keys and values are one, as are gate and up; a norm's scale stays
-// with its output, the log-sum-exp with the attention output; what the norms of heads are computed from stays
-// with the queries.
+// Returns the policy's tensor that a saved tensor belongs to. Keys and values are one, and so are gate and
+// up. A norm's scale belongs to its output, the log-sum-exp to the attention output, the head norms' inputs
+// and scales to the queries.
 model::SavedTensor part_of(Saved name);
 
-// The tensors one shard of a layer saves for one slice.
+// The tensors that one shard of a layer saves for one slice.
 struct LayerRecord {
   std::array<at::Tensor, kSavedCount> tensors;
 
-  MixtureRecord mixture;  // in place of Gate, Up and Product, where the layer has experts
+  MixtureRecord mixture;  // replaces Gate, Up and Product in layers with experts
 
   // Gradients of this slice's keys and values from later slices [b, K, T, d], accumulator type; undefined
   // before the first.
@@ -63,10 +63,10 @@ struct LayerRecord {
   const at::Tensor& operator[](Saved name) const { return tensors[static_cast<std::size_t>(name)]; }
 };
 
-using LayerRecords = std::vector<LayerRecord>;  // of a rank's shards
+using LayerRecords = std::vector<LayerRecord>;  // one per shard of the rank
 
-// Every tensor saved for the backward: visit(part, kind, tensor), with the policy's tensor that it belongs
-// to.
+// Calls visit(part, kind, tensor) for every tensor saved for the backward; `part` is the policy's tensor that
+// it belongs to.
 enum class SavedKind : std::uint8_t { Numbers, Statistics };
 template <class Record, class Visit>
 void for_saved(Record& record, Visit&& visit) {
@@ -96,24 +96,24 @@ void for_saved(Record& record, Visit&& visit) {
 
 // Rows that several weight products of a layer read, in the order of their first use.
 enum class SharedRows : std::uint8_t {
-  Gradient,        // of the layer's output: down_proj's output gradient
+  Gradient,        // gradient of the layer's output, which is down_proj's output gradient
   Norm2Output,     // input of gate_proj and up_proj
-  MiddleGradient,  // of the middle of the residual stream: o_proj's output gradient
+  MiddleGradient,  // gradient after attention's residual sum, o_proj's output gradient
   Norm1Output,     // input of q_proj, k_proj and v_proj
 };
 inline constexpr std::size_t kSharedRows = 4;
 
-// The operands of one layer's weight gradients, grad_outputᵀ · input each. Of the shared rows a shard keeps
-// its block alone; they are gathered for their products, or still are from the backward.
+// The operands of one layer's weight gradients, grad_outputᵀ · input each. A shard keeps only its block of
+// the shared rows; they are gathered for the products, unless they still are from the backward.
 struct WeightRecord {
   struct Product {
     Parameter* weight = nullptr;
-    at::Tensor own;  // [N, out] or [N, in], the operand that is the shard's own
+    at::Tensor own;  // [N, out] or [N, in], the shard's own operand
   };
   std::array<Rows, kSharedRows> shared;
   std::array<GatheredRows, kSharedRows> gathered;
   std::array<std::vector<Product>, kSharedRows> products;
-  std::vector<MixtureWeightRecord> mixtures;  // of each shard, where the layer has experts
+  std::vector<MixtureWeightRecord> mixtures;  // one per shard, in layers with experts
 
   void keep(SharedRows rows, Rows blocks, GatheredRows all) {
     shared[static_cast<std::size_t>(rows)] = std::move(blocks);
@@ -122,22 +122,22 @@ struct WeightRecord {
   void add(SharedRows rows, Parameter* weight, at::Tensor own) {
     products[static_cast<std::size_t>(rows)].push_back({weight, std::move(own)});
   }
-  // The gathered rows end; the blocks stay.
+  // Frees the gathered rows; keeps the blocks.
   void end_gathered();
 };
 
-// Drops the tensors that `keep` lacks.
+// Drops the tensors that are not in `keep`.
 void drop_unless(model::KeepSet keep, LayerRecord& record);
 
-// The storages of a layer's record that can be offloaded, each once: all but the statistics (norms' scales,
-// log-sum-exp, routing), and no keys and values that later slices read.
+// Appends the storages of a layer's record that can be offloaded, each once: all except the statistics (norm
+// scales, log-sum-exp, routing) and, without `keys_and_values`, keys and values, which later slices read.
 void append_leavable(const LayerRecord& record, bool keys_and_values, std::vector<c10::Storage>& storages);
 
-// Accounts the kept tensors as activations or weight records.
+// Counts the kept tensors as activations or weight records.
 void recount(const LayerRecord& record);
 void recount(const WeightRecord& record);
 
-// Every tensor that a weight record keeps.
+// Visits every tensor that a weight record keeps.
 template <class Visit>
 void for_tensors(const WeightRecord& record, Visit&& visit) {
   for (const Rows& rows : record.shared) {
@@ -155,10 +155,10 @@ void for_tensors(const WeightRecord& record, Visit&& visit) {
   }
 }
 
-// Bytes of the tensors' storages, each storage once: a view pins all of its storage.
+// Bytes of the tensors' storages, counted once each: a view keeps all of its storage alive.
 class StorageBytes {
  public:
-  void add(const at::Tensor& tensor);  // undefined tensors and memory that is away count as 0
+  void add(const at::Tensor& tensor);  // undefined tensors and offloaded memory count as 0
   Bytes total() const { return total_; }
 
  private:

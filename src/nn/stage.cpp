@@ -26,7 +26,7 @@ struct SliceRecord {
 };
 using SliceRecords = std::map<SliceKey, SliceRecord>;
 
-// The weight products of one (micro-batch, slice).
+// The pending weight products of one (micro-batch, slice).
 struct SliceProducts {
   std::int64_t tokens = 0;
   std::vector<WeightRecord> layers;
@@ -36,7 +36,7 @@ namespace {
 
 constexpr int kOutputChannel = 2;  // after those of TensorGroup::Collective
 
-// The records of one layer for the slices before `key`, newest first, of each shard.
+// The records of one layer for the slices before `key`, newest first, per shard.
 std::vector<std::vector<LayerRecord*>> earlier_slices(SliceRecords& records, SliceKey key, std::size_t layer,
                                                       int shards) {
   std::vector<std::vector<LayerRecord*>> earlier(static_cast<std::size_t>(shards));
@@ -49,7 +49,7 @@ std::vector<std::vector<LayerRecord*>> earlier_slices(SliceRecords& records, Sli
   return earlier;
 }
 
-// Kept of a slice in evaluation: the tensors that later slices read.
+// Evaluation keeps only the tensors that later slices read.
 model::KeepSet kept_by_evaluation(const ForwardInput& input) {
   return input.last_slice ? model::KeepSet{} : model::KeepSet{}.with(model::SavedTensor::KeyValue);
 }
@@ -74,9 +74,9 @@ struct Stage::Parts {
   kernels::RotaryTable rotary;
   std::vector<DecoderLayer> layers;
   EmbeddingShards embedding;   // first stage
-  OutputLayer output;          // last stage, of a single shard
-  OutputShards shared_output;  // last stage, of several
-  RouterBalance balance;       // of layers with experts
+  OutputLayer output;          // last stage, single shard
+  OutputShards shared_output;  // last stage, several shards
+  RouterBalance balance;       // for layers with experts
   SliceRecords records;
   SliceRecords evaluated;
   std::map<SliceKey, SliceProducts> weight_records;
@@ -148,7 +148,7 @@ model::KeepSet Stage::Parts::kept_of(std::size_t layer) const {
   return options.keep.empty() ? keep_of(model::Policy::None) : options.keep[layer];
 }
 
-// The last layer's output.
+// Returns the last layer's output.
 Rows Stage::Parts::run_layers(const ForwardInput& input, SliceRecords& store, bool training) {
   SliceRecord& record = store[input.key];
   PENSTOCK_CHECK(record.layers.empty(), "a slice goes forward once");
@@ -170,7 +170,7 @@ Rows Stage::Parts::run_layers(const ForwardInput& input, SliceRecords& store, bo
   return hidden;
 }
 
-// The loss, and when training the gradient of the stage's output.
+// Returns the loss and, when training, the gradient of the stage's output.
 OutputResult Stage::Parts::run_output(const ForwardInput& input, const Rows& hidden, bool training) {
   const at::Tensor targets = as_row(input.targets);
   if (group.shards() == 1) {
@@ -191,7 +191,7 @@ SliceRecord Stage::Parts::take_record(SliceKey key) {
   return std::move(records.extract(found).mapped());
 }
 
-// Of each layer, the last first: of_layer(layer, gradient of its output, call, records) is that of its input.
+// Runs the layers last to first: of_layer(layer, output gradient, call, records) returns the input gradient.
 template <class OfLayer>
 at::Tensor Stage::Parts::run_backward(SliceKey key, const at::Tensor& grad_output,
                                       AttentionPartners* partners, OfLayer&& of_layer) {

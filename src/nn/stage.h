@@ -2,20 +2,19 @@
 // A stage: consecutive decoder layers, preceded by the embedding on the first stage and followed by the final
 // norm, the output matrix and the loss on the last. Explicit backward throughout; no autograd.
 //
-// N = b·T tokens of one slice of a micro-batch, T of each of its b sequences; slices need not be equally
-// long. Of a tensor group (tensor_group.h) each rank has the stage's parameters of its shards and n of the N
-// rows between layers; all its ranks make the same calls, each with its own rows. Of a context group
-// (context_group.h) each rank has its own tokens of every slice, and N counts those. Alone a rank has all.
-// The tensors saved for one (micro-batch, slice) are one record, owned by the stage from forward until
-// backward (or until backward_weight, as a weight record). A policy may keep fewer: the backward recomputes
-// the rest, with the same bits. The keys and values of a slice are part of its record and are read by the
-// later slices of the micro-batch. The legal order of calls is in docs/slimpipe.md, "How it works"; other
-// orders are broken invariants. One thread at a time.
+// N = b·T tokens of one slice of a micro-batch, T of each of its b sequences; slices may differ in length. In
+// a tensor group (tensor_group.h) each rank has the parameters of its shards and n of the N rows between
+// layers; all its ranks make the same calls, each with its own rows. In a context group (context_group.h)
+// each rank has its own tokens of every slice, and N counts only those. Without groups a rank has everything.
+// The tensors saved for one (micro-batch, slice) form one record, which the stage owns from forward until
+// backward (or until backward_weight, as a weight record). A policy may keep fewer tensors: the backward
+// recomputes the rest, with the same bits. The keys and values of a slice are part of its record and are read
+// by the later slices of the micro-batch. docs/slimpipe.md, "How it works", gives the legal order of calls;
+// other orders break invariants. One thread at a time.
 //
 // Arguments may be kept without a copy (hidden until the record is consumed, grad_output until
-// backward_weight, tokens until the backward): the caller must not write to them afterwards. Norm and
-// embedding gradients are computed in backward_input, the output layer's in forward, all others in
-// backward_weight.
+// backward_weight, tokens until the backward): the caller must not write to them afterwards. backward_input
+// computes norm and embedding gradients, forward the output layer's, backward_weight all others.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -37,11 +36,11 @@
 
 namespace penstock::nn {
 
-// Of layers with experts.
+// For layers with experts.
 struct ExpertOptions {
-  mesh::Shard own;                     // the experts that this rank has; count 0: all
-  mesh::StateSharing sharing;          // of their states, with the ranks that have the same
-  const ExpertGroup* group = nullptr;  // outlives the stage; null: this rank alone
+  mesh::Shard own;                     // this rank's experts; count 0: all
+  mesh::StateSharing sharing;          // of their states, among the ranks with the same experts
+  const ExpertGroup* group = nullptr;  // must outlive the stage; null: this rank alone
   RouterLossOptions losses;
   ForcedChoice forced;
 };
@@ -52,15 +51,15 @@ struct StageOptions {
   bool first = true;  // has the embedding
   bool last = true;   // has the output layer and the loss
   model::Precision precision = model::Precision::F32;
-  std::uint64_t seed = 1;  // initial weights depend on the seed and the parameter's name alone
+  std::uint64_t seed = 1;  // initial weights depend only on the seed and the parameter's name
   std::int64_t loss_tile_tokens = model::usual_loss_tile(false);
   std::int64_t max_positions = 1024;  // rows of the rotary table: the sequence length
-  // What each layer keeps for the backward; empty: everything. With slices each keeps kv: later slices read
-  // it.
+  // Tensors that each layer keeps for the backward; empty: all. With slices every layer keeps kv, which later
+  // slices read.
   std::vector<model::KeepSet> keep;
   StateLayout states;
   ExpertOptions experts;
-  TensorGroup* group = nullptr;           // outlives the stage; null: this rank alone
+  TensorGroup* group = nullptr;           // must outlive the stage; null: this rank alone
   const ContextGroup* context = nullptr;  // the same
 };
 
@@ -74,8 +73,8 @@ struct SliceKey {
 struct ForwardInput {
   SliceKey key;
   SlicePlace place;
-  bool last_slice = false;                // no slice reads its keys and values: evaluation keeps none
-  at::Tensor tokens;                      // [b, T] int64, first stage; all of the tensor group's
+  bool last_slice = false;                // no later slice reads its keys and values: evaluation drops them
+  at::Tensor tokens;                      // [b, T] int64, first stage; all tokens of the tensor group
   at::Tensor hidden;                      // [n, h] in the compute type, other stages
   at::Tensor targets;                     // [b, T] int64, last stage, as tokens; -1: no target
   double loss_scale = 1.0;                // last stage: 1 / number of targets of the whole step
@@ -84,7 +83,7 @@ struct ForwardInput {
 
 struct ForwardOutput {
   at::Tensor hidden;  // [n, h]; undefined on the last stage
-  // Last stage: over the targets, of -log p(target), unscaled; 0 on all ranks but one.
+  // Last stage: sum of -log p(target) over the targets, unscaled; 0 on all ranks but one.
   kernels::LossSum loss_sum;
 };
 
@@ -94,45 +93,45 @@ class Stage {
   ~Stage();
   Stage(Stage&&) noexcept;
 
-  // Of each shard in the model's order; stable addresses.
+  // Shard after shard, each in the model's order; stable addresses.
   std::vector<Parameter>& parameters();
 
   ForwardOutput forward(const ForwardInput& input);
 
-  // Gradient of the stage's output [n, h] (undefined on the last stage, which computed it in forward) to
-  // the gradient of its input (undefined on the first stage, which accumulates the embedding's gradient). The
-  // record becomes a weight record. Partners as in forward.
+  // Maps the gradient of the stage's output [n, h] (undefined on the last stage, which computed it in
+  // forward) to the gradient of its input (undefined on the first stage, which accumulates the embedding's
+  // gradient). The record becomes a weight record. Partners as in forward.
   at::Tensor backward_input(SliceKey key, const at::Tensor& grad_output,
                             AttentionPartners* partners = nullptr);
 
   // Adds the weight gradients of the key's weight record and frees it.
   void backward_weight(SliceKey key);
 
-  // Both at once, layer by layer; the same bits.
+  // Does both, layer by layer; the same bits.
   at::Tensor backward(SliceKey key, const at::Tensor& grad_output, AttentionPartners* partners = nullptr);
 
   // Forward without backward: keeps keys and values only, until forget(). Computes no gradients.
   ForwardOutput evaluate(const ForwardInput& input);
 
-  // evaluate(), but the logits [b, T, V] in f32 (f64 for f64) instead of the loss, last stage; for sampling,
-  // by a rank alone.
+  // Like evaluate() on the last stage, but returns the logits [b, T, V] in f32 (f64 for f64) instead of the
+  // loss. For sampling; needs a single shard.
   at::Tensor evaluate_logits(const ForwardInput& input);
 
   void forget(int micro_batch);  // drops the tensors that evaluate kept
 
   void zero_gradients();
 
-  // After the optimizer: weights from masters (weight_from_master).
+  // Call after the optimizer: updates the weights from the masters (weight_from_master).
   void weights_from_masters();
 
   // Memory of a live record that can be offloaded until its backward, in a fixed order (record.h). `sliced`:
   // other slices of its micro-batch read its keys and values.
   std::vector<c10::Storage> leavable(SliceKey key, bool sliced) const;
 
-  // Of the routers since the last call: at the end of a step.
+  // Facts of the routers since the last call; call at the end of a step.
   RouterFacts take_router_facts();
 
-  // Saved bytes of live records, each storage once: activations (until backward), weight records, f32
+  // Saved bytes of live records, each storage counted once: activations (until backward), weight records, f32
   // gradients of keys and values, and the kept gradient of the loss (category logits).
   struct SavedBytes {
     Bytes activations = 0;

@@ -41,11 +41,11 @@ class ShardMaker {
     }
   }
 
-  // `embedding`: of this shard, if the stage has it; may be one of the parameters.
+  // `embedding`: this shard's, null if the stage has none; may be an element of `parameters`.
   void add_output(const Parameter* embedding, std::vector<Parameter>& parameters) const {
     Parameter output =
         shape().tied_embeddings ? tied_output(embedding) : matrix(kOutputName, shape().vocab, shape().hidden);
-    parameters.push_back(norm(kFinalNormName));  // from now on the embedding may be elsewhere
+    parameters.push_back(norm(kFinalNormName));  // may invalidate `embedding`
     parameters.push_back(std::move(output));
   }
 
@@ -54,7 +54,7 @@ class ShardMaker {
 
   Parameter norm(const std::string& name) const { return make_.norm(name, shape().hidden, number_); }
 
-  // Products that end in the residual stream are smaller.
+  // Matrices that write to the residual stream start smaller.
   double deviation_of(const std::string& name) const {
     const auto is = [&](const char* part) { return name.ends_with(std::string(part) + ".weight"); };
     if (!is("o_proj") && !is("down_proj") && !is(".w2")) return kInitialDeviation;
@@ -65,7 +65,7 @@ class ShardMaker {
                    double deviation = kInitialDeviation, const std::string& values_of = {}) const {
     const std::vector<std::int64_t> sizes{rows, columns};
     mesh::Shard shard = mesh::shard_of(name, sizes, sharding_, {.tensor = number_});
-    if (sharding_.mesh.tensor == 1) shard = mesh::padded_block(rows, 1, 0);  // one range, however it is cut
+    if (sharding_.mesh.tensor == 1) shard = mesh::padded_block(rows, 1, 0);  // one range, whatever the cut
     return make_.shard(name, sizes, shard, deviation, values_of);
   }
 

@@ -14,7 +14,7 @@
 namespace penstock::nn {
 namespace {
 
-// The rows of a shard of a device.
+// The vocabulary rows of a device's shard.
 mesh::Shard rows_of(const VocabularyOptions& options, int device, int shard) {
   const int shards = options.group->shards();
   return mesh::padded_block(options.shape.vocab, std::int64_t{options.devices} * shards,

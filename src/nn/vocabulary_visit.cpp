@@ -49,7 +49,7 @@ at::Tensor VocabularyVisit::room_for(std::int64_t rows) const {
   return at::empty({rows, matrix.size(1)}, matrix.options());
 }
 
-// The own shards' rows, at their places among all.
+// Writes the own shards' normed rows to their places among all rows.
 void VocabularyVisit::normalise() {
   Rows blocks;
   for (std::size_t i = 0; i < layer_.own.size(); ++i) {
@@ -147,7 +147,7 @@ void VocabularyVisit::finish_tile(Tile tile) {
   if (input_.with_gradients) form_gradients(tile, targets, softmax.scale);
 }
 
-// The sum over the own shards, and in the logits their gradients.
+// Returns the sum over the own shards; overwrites the logits with their gradients.
 at::Tensor VocabularyVisit::partial_gradient(Tile& tile, const at::Tensor& targets, const at::Tensor& scale) {
   std::vector<at::Tensor> parts;
   for (int i = 0; i < group_.own(); ++i) {
@@ -226,7 +226,7 @@ VocabularyVisit::Tile VocabularyVisit::tile_at(std::int64_t number) const {
 
 std::int64_t VocabularyVisit::tiles() const { return ceil_div(tokens_, layer_.tile_tokens); }
 
-// Frees arrived buffers first.
+// First frees the buffers of finished sends.
 void VocabularyVisit::send(const at::Tensor& buffer, int to) {
   std::erase_if(sent_, [](Sent& sent) { return sent.request.test(); });
   sent_.push_back({buffer, layer_.ranks->send(bytes_of_tensor(buffer), to, channel_)});

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The output layer and the loss of one slice, computed by all ranks that share the rows of the output matrix:
+// The output layer and the loss of one slice, computed by all ranks that split the rows of the output matrix:
 // the t ranks of the last stage, or under vocabulary parallelism all t·p ranks of a pipeline. One visit
-// computes the loss, the gradient of the last stage's output and the gradient of the output matrix, tile by
-// tile of tokens (docs/slimpipe.md, "The vocabulary over all devices").
+// computes the loss, the gradient of the last stage's output and the gradient of the output matrix, one tile
+// of tokens at a time (docs/slimpipe.md, "The vocabulary over all devices").
 //
-// Each shard of a rank gives the logits of its columns of a tile and three numbers per token, which all ranks
-// gather; during the gather a rank computes the next tile's logits, so at most two tiles of logits exist
-// (category logits). The partial gradients of the hidden states are added in the accumulator type by the
-// ranks of the last stage, each for its own rows: the parts of a stage's shards as a tree, the stages in
-// their order. Results do not depend on timing and differ from the unsharded output layer by rounding.
+// Each shard of a rank computes the logits of its columns for a tile and three numbers per token, which all
+// ranks gather; during the gather a rank computes the next tile's logits, so at most two tiles of logits
+// exist (category logits). The ranks of the last stage add the partial gradients of the hidden states in the
+// accumulator type, each for its own rows: the parts of a stage's shards as a tree, the stages in order.
+// Results do not depend on timing and differ from the unsharded output layer by rounding.
 #pragma once
 
 #include <vector>
@@ -23,7 +23,7 @@
 
 namespace penstock::nn {
 
-// The part of the output layer on one rank.
+// One rank's part of the output layer.
 struct OutputShards {
   struct Shard {
     Parameter* matrix = nullptr;
@@ -41,7 +41,7 @@ struct OutputShards {
 
 struct VisitInput {
   Rows hidden;                 // the last stage's output, each shard's rows [n, h]; on its ranks only
-  at::Tensor targets;          // [N] int64; -1: none
+  at::Tensor targets;          // [N] int64; -1: no target
   double loss_scale = 1.0;     // 1 / number of targets of the whole step
   bool with_gradients = true;  // else the loss only
 };
@@ -58,18 +58,18 @@ class VocabularyVisit {
   // Posts the messages of the hidden states on `channel`. Arguments must outlive the visit.
   VocabularyVisit(const OutputShards& layer, int channel, const VisitInput& input);
 
-  // Computes the visit. Adds the gradients of the output matrix and, on the last stage, of the final norm.
-  // Failures of its messages name it by kName.
+  // Runs the visit. Adds the gradients of the output matrix and, on the last stage, of the final norm.
+  // Failures of its messages are named kName.
   VisitResult carry_out();
 
  private:
   struct Tile {
     std::int64_t begin = 0, tokens = 0;
-    std::vector<at::Tensor> logits;  // [T, rows] of each own shard
+    std::vector<at::Tensor> logits;  // [T, rows], one per own shard
     at::Tensor statistics;           // [all shards, 3, T]
     std::vector<comm::Request> gathering;
   };
-  // Parts of the gradient of a tile's own rows in flight to this rank.
+  // Partial gradients of this rank's rows of a tile, in flight to this rank.
   struct Reduction {
     mesh::Shard rows;
     std::vector<at::Tensor> parts;  // [rank][rows, h]
@@ -90,7 +90,7 @@ class VocabularyVisit {
   void for_others(Visit&& visit);
 
   int first_of_last() const { return layer_.ranks->size() - group_.ranks(); }
-  // Those of the tile's rows that a rank of the last stage has, counted from the slice's first.
+  // The tile's rows that belong to a rank of the last stage, counted from the slice's first row.
   mesh::Shard rows_of(const Tile& tile, int rank) const;
   mesh::Shard matrix_rows(int own_index) const { return layer_.own[own_index].matrix->shard; }
 
@@ -109,7 +109,7 @@ class VocabularyVisit {
   const VisitInput& input_;
   const std::int64_t tokens_;
   at::Tensor normed_;                                       // [N, h]
-  std::vector<at::Tensor> scales_;                          // of the norm, of each own shard's rows
+  std::vector<at::Tensor> scales_;                          // of the norm, one per own shard
   std::vector<std::vector<comm::Request>> hidden_arrives_;  // [tile]
   at::Tensor grad_normed_;                                  // [own rows, h] in the compute type
   Reduction reduction_;

@@ -10,12 +10,12 @@
 namespace penstock::nn {
 namespace {
 
-// Whether the shared rows are the gradients of the products' results; else they are their inputs.
+// Returns whether the shared rows are gradients of the products' results; otherwise they are the inputs.
 bool are_gradients(SharedRows rows) {
   return rows == SharedRows::Gradient || rows == SharedRows::MiddleGradient;
 }
 
-// Of all weights that read these rows.
+// Computes the products of all weights that read these rows.
 void form_products(const DecoderLayer& layer, std::int64_t tokens, SharedRows number, WeightRecord& pending) {
   const auto index = static_cast<std::size_t>(number);
   if (pending.products[index].empty()) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The weight gradients of one layer and slice of so many tokens: forms the pending products, in their order,
+// The weight gradients of one layer for a slice of `tokens` tokens: computes the pending products in order
 // and frees their operands.
 #pragma once
 
@@ -7,10 +7,10 @@
 
 namespace penstock::nn {
 
-// Those of gate, up and down, or of the experts.
+// Gate, up and down, or the experts.
 void form_feed_forward_products(const DecoderLayer& layer, std::int64_t tokens, WeightRecord& pending);
 
-// Those of queries, keys, values and their output.
+// Query, key, value and output projections.
 void form_attention_products(const DecoderLayer& layer, std::int64_t tokens, WeightRecord& pending);
 
 }  // namespace penstock::nn

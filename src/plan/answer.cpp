@@ -13,7 +13,7 @@
 namespace penstock::plan {
 namespace {
 
-// Exchange is nearly free in closed form: a search that stays with it has none.
+// Exchange is nearly free in closed form, so a search without simulation excludes it.
 SearchSpace space_of_search(const Question& question) {
   if (question.cluster.trainer) return space_for(*question.cluster.trainer, question.options);
   SearchSpace space = space_of(question.options);
@@ -72,7 +72,7 @@ Plan answer_for_layout(const Question& question, const Layout& layout) {
 
 Plan answer(const Question& question, const std::string& origin) {
   Plan plan{question.workload, question.cluster, {}};
-  constexpr std::size_t kTried = 48;  // by simulation, in each list
+  constexpr std::size_t kTried = 48;  // candidates of each list that may be simulated
   const auto best = static_cast<std::size_t>(question.options.search.best);
   plan.result =
       search(question.workload, question.cluster, space_of_search(question), std::max(best, kTried));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The answer to a question: the search, and the simulation of its best where the engine is Penstock's own.
+// Answers a question: runs the search and, for Penstock's own engine, simulates the best candidates.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace penstock::plan {
 
-inline constexpr std::int64_t kUsualBatch = 32;  // sequences of a step, where nothing says how many
+inline constexpr std::int64_t kUsualBatch = 32;  // default number of sequences per step
 
-// Throws NoAnswer that begins with `origin` and names the nearest miss when nothing fits.
+// Throws NoAnswer if nothing fits; the message begins with `origin` and names the nearest miss.
 Plan answer(const Question& question, const std::string& origin = {});
 
-// The one configuration of [layout] as a plan of its own; it may not fit.
+// A plan with one configuration only: that of [layout], or `layout`. It may not fit.
 Plan answer_for_layout(const Question& question);
 Plan answer_for_layout(const Question& question, const Layout& layout);
 

@@ -12,12 +12,12 @@
 namespace penstock::plan {
 
 enum class Rejection : std::uint8_t {
-  Heads,         // t does not divide the heads, or neither divides the key-value heads
+  Heads,         // t does not divide the heads, or is neither a divisor nor a multiple of the key-value heads
   TensorInNode,  // t crosses a node's boundary
-  Experts,       // e does not divide the experts, or the ranks that it is folded into
+  Experts,       // e does not divide the experts, or the ranks that hold them
   Batch,         // d·b does not divide the global batch
   Layers,        // more stages than layers
-  Tokens,        // slices too short, or n·c·t or, where c > 1, 2·c does not divide the sequence
+  Tokens,        // slices too short, or the sequence is not a multiple of n·c·t, or of 2·c if c > 1
   Schedule,      // the schedule does not support these m, n, v
   Exchange,      // context exchange without a slot grid, slices, a pipeline or equal stages
   Vocabulary,    // vocabulary parallelism without a slot grid or a pipeline
@@ -32,20 +32,20 @@ std::string_view name_of(Rejection rejection);
 // One sentence that describes the constraint.
 std::string_view sentence_of(Rejection rejection);
 
-// The shortest slice worth a kernel launch, in tokens of the whole sequence.
+// Shortest slice worth a kernel launch, in tokens summed over context ranks.
 inline constexpr Tokens kShortestSlice = 256;
 
-// Whether another schedule makes the same program of these sizes: a sliced one of whole sequences.
+// True for a schedule of slices with n = 1, except slimpipe: its unsliced version makes the same program.
 bool repeats_another(const Layout& layout);
 
-// Checks of the mesh alone; of the mesh with a micro-batch; of everything but memory. Each checks only what
-// it adds. `folds_experts`: see sim::Engine.
+// Check the mesh alone, then the mesh with a micro-batch, then the rest of the layout except memory. None
+// repeats the checks of the ones before. `folds_experts`: see sim::Engine.
 std::optional<Rejection> reject_mesh(const Workload& workload, const mesh::Mesh& mesh,
                                      std::int64_t gpus_per_node, bool folds_experts = true);
 std::optional<Rejection> reject_batch(const Workload& workload, const mesh::Mesh& mesh, int micro_batch);
 std::optional<Rejection> reject_layout(const Workload& workload, const Layout& layout);
 
-// All three.
+// Runs all three checks.
 std::optional<Rejection> reject(const Workload& workload, const Layout& layout, std::int64_t gpus_per_node,
                                 bool folds_experts = true);
 

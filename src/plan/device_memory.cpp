@@ -10,7 +10,7 @@
 namespace penstock::plan {
 namespace {
 
-// More than any device has is as good as 1e17, of which ten add up in 64 bits.
+// Caps at 1e17, more than any device has, so that a sum of ten fits in 64 bits.
 Bytes rounded(double bytes) { return static_cast<Bytes>(std::llround(std::min(bytes, 1e17))); }
 
 bool has_gelu(const Workload& workload) { return workload.model.family == Family::Gpt; }
@@ -46,8 +46,8 @@ class Closed {
             (key_copies_ * keys + statistics) * unit};
   }
 
-  // Ranks that have each key and value in their caches, of those that exchange heads: several, where key
-  // heads are fewer than they. Trainers without slices pass keys on in rings, and keep their own.
+  // Copies of each key and value in the caches of the ranks that exchange heads: several if there are fewer
+  // key heads than ranks. Trainers without slices pass keys on in rings and keep only their own.
   static double key_copies(const Workload& workload, const Layout& layout) {
     if (layout.slices == 1) return 1;
     const std::int64_t heads = model::shape_of_rank(workload.model.shape, layout.mesh.tensor).kv_heads;
@@ -69,7 +69,7 @@ class Closed {
 
   double hidden() const {
     return hidden_copies() * as_double(shape_.hidden * element_) * tokens_;
-  }  // of a slice
+  }  // bytes, per slice
 
   double weight_records(const DeviceLoad& load, double layers) const {
     const model::KeepSet all = keep_of(model::Policy::None);
@@ -83,13 +83,13 @@ class Closed {
   }
 
  private:
-  // Of a token and layer. GELU has one input, where SwiGLU has gate and up.
+  // Bytes per token and layer that GELU does not keep: it has one input where SwiGLU has gate and up.
   double not_of_gelu(model::KeepSet keep) const {
     if (!gelu_ || !keep.has(model::SavedTensor::GateUp)) return 0;
     return as_double(shape_.experts_per_token * shape_.ffn * element_);
   }
 
-  // The same of what other ranks of the tensor group have too. Parts of experts have their inputs whole.
+  // Bytes per token and layer that the other tensor ranks hold a copy of. A split expert has whole inputs.
   double copies_on_tensor_ranks(model::KeepSet keep) const {
     model::KeepSet whole;
     if (layout_.cut_experts) whole = whole.with(model::SavedTensor::Dispatched);
@@ -97,7 +97,7 @@ class Closed {
     return (layout_.mesh.tensor - 1) * as_double(kept_bytes(shape_, keep.common(whole), element_));
   }
 
-  // Of a hidden state in a tensor group.
+  // Copies of a hidden state in a tensor group.
   double hidden_copies() const { return layout_.whole_hidden ? layout_.mesh.tensor : 1; }
 
   const Layout& layout_;
@@ -106,12 +106,12 @@ class Closed {
   const Bytes element_, accumulator_;
   const Tokens loss_tile_;
   const double tokens_;      // of one slice on one device, b·s/(n·t·c)
-  const double key_copies_;  // of those among its context ranks
+  const double key_copies_;  // copies of keys and values among context ranks
 };
 
-// Fully sharded data parallelism as in PyTorch: f32 weights, gradients and moments are shared out, experts
-// over the ranks that have the same ones; gathered in the training precision are the weights of two layers,
-// or of all where they stay. A pipeline adds its gradients up in f32, unsharded, until the last micro-batch.
+// Fully sharded data parallelism as in PyTorch: shards f32 weights, gradients and moments, experts over the
+// ranks that hold the same ones. The weights of two layers, or of all if they stay, are gathered in the
+// training precision. A pipeline accumulates unsharded f32 gradients until the last micro-batch.
 void share_weights(const Workload& workload, const Layout& layout, const model::LocalParameters& parameters,
                    double rotation, model::DeviceMemory& memory) {
   const double element = as_double(element_size(workload.precision)),
@@ -164,7 +164,7 @@ Bytes temporary_bytes(const Workload& workload, const Layout& layout) {
   const model::LayerRange one{0, 1};
   const model::KernelSetting kernels = run::Machine{}.kernels(workload.precision, 1);
   model::Shape shape = workload.model.shape;
-  if (has_gelu(workload)) shape.ffn = 2 * shape.ffn / 3;  // as large an MLP, with SwiGLU
+  if (has_gelu(workload)) shape.ffn = 2 * shape.ffn / 3;  // SwiGLU MLP of the same size
   const sim::RunBytes bytes({.shape = shape,
                              .mesh = layout.mesh,
                              .layers = {one, one, one},

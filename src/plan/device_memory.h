@@ -9,36 +9,36 @@
 
 namespace penstock::plan {
 
-// Specific to one device. Counts are in slice-chunks: the records of one (stage, micro-batch, slice).
+// Inputs that differ per device. Counts are in slice-chunks: the records of one (stage, micro-batch, slice).
 struct DeviceLoad {
   double layers = 0;          // on the device
   double embeddings = 0;      // V·h matrices: 1 each for the input and the output layer
-  double tied_gradients = 0;  // V·h gradients of an output layer whose weights are the embedding's
+  double tied_gradients = 0;  // V·h gradients of an output layer that shares the embedding's weights
   bool last = false;          // computes the loss
   double records = 0;         // peak in flight
   double weight_records = 0;  // peak between I and W
-  double kv_gradients = 0;    // peak with accumulators
+  double kv_gradients = 0;    // peak with K,V gradient accumulators
   double queued = 0;          // hidden states waiting to be used
-  Bytes temporary = 0;        // of an action (temporary_bytes)
+  Bytes temporary = 0;        // workspace of an action (temporary_bytes)
 };
 
-// Parameters on a device: model::held_parameters, but of an MLP with GELU two matrices, and a t-th of each
-// expert where tensor ranks cut them.
+// Parameters on a device: model::held_parameters, but with two matrices per GELU MLP, and with 1/t of each
+// expert if tensor ranks split experts.
 model::LocalParameters parameters_on_device(const Workload& workload, const Layout& layout, double layers,
                                             double embeddings);
 
-// Parameters whose optimizer states the device has, where those that replicas hold too are shared out over
-// layout.shared.group of them, and experts' over as many of their own replicas.
+// Number of parameters whose optimizer states are on the device. Dense states are sharded over
+// layout.shared.group replicas, expert states over the same fraction of their own replicas.
 double stepped_parameters(const Layout& layout, const model::LocalParameters& parameters);
 
-// What the backward of a micro-batch's last slice takes at most beyond what was alive before it, as the
-// trainer predicts it for a layer in the middle of the model.
+// Peak bytes that the backward of a micro-batch's last slice allocates on top of what was alive before it, as
+// the trainer predicts them for a layer in the middle of the model.
 Bytes temporary_bytes(const Workload& workload, const Layout& layout);
 
 model::DeviceMemory device_memory(const Workload& workload, const Layout& layout, const DeviceLoad& load);
 
-// The bytes of one slice-chunk's record: those that can be offloaded, and those that always stay (statistics;
-// K,V when there are slices).
+// Bytes of one slice-chunk's record: the part that can be offloaded, and the part that always stays on the
+// device (statistics; K,V if there are slices).
 struct RecordSize {
   double leaving = 0;
   double staying = 0;

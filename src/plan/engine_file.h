@@ -9,15 +9,15 @@
 
 namespace penstock::plan {
 
-// An engine, and how sources of published runs say that a run was its.
+// An engine, and parts of the `source` column of published runs that mean this engine.
 struct NamedEngine {
   sim::Engine engine;
   Words sources;
 };
 void describe(NamedEngine& engine, OptionTable& table);
 
-// "penstock" is the trainer itself and needs no file. Throws InputError that names file, line and key, or the
-// known names.
+// "penstock" is built in and needs no file. Throws InputError with file, line and key, or with the known
+// names.
 NamedEngine read_engine(const std::string& name, const std::string& beside);
 
 NamedEngine read_engine_file(const std::string& path);

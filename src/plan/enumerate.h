@@ -6,14 +6,13 @@
 
 namespace penstock::plan {
 
-// Every (t, c, e, p, d) that the space allows with t·c·p·d devices; for Penstock, of those that a run file
-// can have.
+// Every (t, c, e, p, d) in the space with t·c·p·d = the cluster's devices. For Penstock, only sizes that a
+// run file can have.
 std::vector<mesh::Mesh> all_meshes(const Workload& workload, const Cluster& cluster,
                                    const SearchSpace& space);
 
-// Candidate sizes on a mesh where the space leaves them open: v divides the layers per device, rounded down
-// or up where devices have different numbers, or is 2; n is a power of two or a multiple of p; b is a power
-// of two.
+// Sizes to try on a mesh, unless the space lists them. v: divisors of the layers per device (rounded down and
+// up if uneven), and 2. n: powers of two up to 256, and p, 2p, 4p. b: 1, 2, 4, 8.
 std::vector<int> chunks_to_try(const Workload& workload, const mesh::Mesh& mesh, const SearchSpace& space);
 std::vector<int> slices_to_try(const mesh::Mesh& mesh, const SearchSpace& space);
 std::vector<int> micro_batches_to_try(const SearchSpace& space);

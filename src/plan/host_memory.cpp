@@ -10,7 +10,7 @@
 namespace penstock::plan {
 namespace {
 
-// Host and device are the same memory.
+// On a CPU, host and device share the same memory.
 bool is_processor(const Cluster& cluster) { return cluster.hardware.device.backend == "cpu"; }
 
 std::int64_t ranks_of_a_node(const Cluster& cluster) {

@@ -16,27 +16,27 @@
 namespace penstock::plan {
 namespace {
 
-// The papers' letters, and what a form needs of a device.
+// The papers' letters, and the values of a device that the forms need.
 struct Letters {
   double p = 1, m = 1, n = 1, v = 1;
   double rank = 0;
-  double after = 0;  // devices behind it
-  double round = 1;  // slices of a round of micro-batches
+  double after = 0;  // devices after it
+  double round = 1;  // slices in a round of micro-batches
 };
 
 struct Form {
   ScheduleKind kind;
-  std::string_view name;  // the generator's
+  std::string_view name;  // the generator's name
   bool v_shaped = false;
   bool rough = false;
-  bool (*takes)(const PipelineShape&) = nullptr;  // beyond what the generator's line says; null: all
-  double (*records)(const Letters&) = nullptr;    // of m·n·v at most
-  double (*weights)(const Letters&) = nullptr;    // likewise; null: the backward is whole
+  bool (*takes)(const PipelineShape&) = nullptr;  // beyond the generator's own limits; null: none
+  double (*records)(const Letters&) = nullptr;    // capped at m·n·v
+  double (*weights)(const Letters&) = nullptr;    // likewise; null: does not split the backward
   double (*ramp)(const Letters&) = nullptr;       // null: p − 1
   int (*turn)(const PipelineShape&) = nullptr;    // null: n
 };
 
-// Of at least p slices each, as far as there are as many.
+// Number of rounds of at least p slices each; one round if there are fewer slices.
 int rounds(const PipelineShape& shape) {
   const int least = ceil_div(shape.devices, shape.slices);
   return std::max(1, shape.micro_batches / least);
@@ -56,10 +56,10 @@ double records_of_v_half(const Letters& x) { return 2 * (std::floor(x.p / 2) + 1
 double records_of_v_min(const Letters& x) { return 2 * std::floor((x.p + 4) / 3); }
 double weights_of_full(const Letters& x) { return 1 + 2 * x.rank; }
 
-// Rounds of fewer units than there are devices leave a gap at every change of chunk.
+// A round with fewer units than devices leaves a gap at every change of chunk.
 double ramp_of_chunks(const Letters& x) { return x.p - 1 + (x.v - 1) * std::max(0.0, x.p - x.m * x.n); }
 
-// Of idle time in forwards: F = I = W.
+// Converts idle time from forwards to slots, with F = I = W.
 double in_slots(double forwards) { return std::max(0.0, forwards / 3); }
 
 double ramp_of_v_half(const Letters& x) {
@@ -168,7 +168,7 @@ Letters letters_of(const PipelineShape& shape, int rank) {
   x.v = shape.chunks;
   x.rank = rank;
   x.after = shape.devices - rank - 1;
-  x.round = turn_of_round(shape);  // p when m·n is a multiple of p
+  x.round = turn_of_round(shape);  // p if n divides p and p divides m·n
   return x;
 }
 
@@ -223,8 +223,8 @@ double weight_records_in_flight(ScheduleKind kind, const PipelineShape& shape, i
   return std::min(everything(x), form.weights(x));
 }
 
-// Until W a device holds no more of both than the first one until I. Of rough ones about half the records are
-// past I; the others have all their weight records, and the rest are records.
+// No device holds more records and weight records together than the first holds records. Rough schedules hold
+// about half of their bound of weight records, the others all of it; the rest are records.
 HeldRecords held_at_peak(ScheduleKind kind, const PipelineShape& shape, int rank) {
   if (!splits_backward(kind)) return {records_in_flight(kind, shape, rank), 0};
   const double both = records_in_flight(kind, shape, 0);

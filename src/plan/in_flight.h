@@ -10,7 +10,7 @@
 
 namespace penstock::plan {
 
-// In the order in which the search visits them: of equal candidates the first stays.
+// In the search's order: on ties, the search keeps the first candidate.
 enum class ScheduleKind : std::uint8_t {
   SlimPipe,
   OneFOneB,
@@ -30,10 +30,10 @@ enum class ScheduleKind : std::uint8_t {
 };
 
 std::vector<ScheduleKind> all_schedules();
-std::vector<std::string_view> schedule_names();  // of all, the generators'
+std::vector<std::string_view> schedule_names();  // the generators' names, one per schedule
 
 std::string_view name_of(ScheduleKind kind);
-ScheduleKind parse_schedule(std::string_view name);  // InputError names the nearest
+ScheduleKind parse_schedule(std::string_view name);  // throws InputError with the nearest name
 
 struct PipelineShape {
   int devices = 1;        // p
@@ -42,34 +42,36 @@ struct PipelineShape {
   int chunks = 1;         // v
 };
 
-// Whether the schedule is planned with this shape: n > 1 where its generator slices; v its generator's
-// default, or more where that takes any and the schedule is no V; interleaved slimpipe needs n >= p;
-// interleaved and seq1f1b-interleaved need rounds of equally many micro-batches.
+// Returns whether the planner supports this shape. n > 1 needs a generator of slices. v is the generator's
+// default, or larger if the generator takes any v and the schedule is not V-shaped. Interleaved slimpipe
+// needs n >= p; interleaved and seq1f1b-interleaved need rounds of equally many micro-batches.
 bool takes(ScheduleKind kind, const PipelineShape& shape);
 
 bool splits_backward(ScheduleKind kind);  // I and W instead of B
 bool is_v_shaped(ScheduleKind kind);      // the last stage is on device 0
 bool is_sliced(ScheduleKind kind);        // takes n > 1
-bool is_rough(ScheduleKind kind);         // its records bound both kinds together; see ramp_slots
+bool is_rough(ScheduleKind kind);         // one bound covers both kinds of record; ramp_slots is approximate
 
-// Peak records from F until B or I, and weight records from I until W, on device r, in slice-chunks. Exact
-// for schedules that do not split the backward (interleaved: m a multiple of p); bounds for the others.
+// Peak number of records (F until B or I) and of weight records (I until W) on device `rank`, in
+// slice-chunks. Exact for schedules that do not split the backward (interleaved: if m is a multiple of p);
+// upper bounds for the others.
 double records_in_flight(ScheduleKind kind, const PipelineShape& shape, int rank);
 double weight_records_in_flight(ScheduleKind kind, const PipelineShape& shape, int rank);
 
-// Both, on device r at the peak of weight records.
+// Both counts on a device at its peak of weight records.
 struct HeldRecords {
   double records = 0, weight_records = 0;
 };
 HeldRecords held_at_peak(ScheduleKind kind, const PipelineShape& shape, int rank);
 
-// Slices that a device runs through one chunk before it turns to the next, several chunks given: the group of
-// slimpipe, a round of interleaved schedules, the step of breadth-first; n of the others.
+// Slices that a device runs on one chunk before it switches to the next chunk: the group of slimpipe, a round
+// of interleaved schedules, the whole step of breadth-first; n for the others.
 int slices_of_turn(ScheduleKind kind, const PipelineShape& shape);
 
-// Idle time of a device over the whole step, in forwards-and-backwards of one slice-chunk at F = I = W and
-// equal slices: p − 1 for 1f1b and variants, whose bubble is (p − 1)/(m·n·v + p − 1) of the step. Read off
-// the generated schedules (in_flight_test.cpp): exact but for rough ones, which are within 2 slots.
+// Idle time of a device over the step, in units of a forward plus backward of one slice-chunk, with F = I = W
+// and equal slices. It is p − 1 for 1f1b and variants, whose bubble is (p − 1)/(m·n·v + p − 1) of the step.
+// Derived from the generated schedules (in_flight_test.cpp): exact, except for rough ones, which are within 2
+// slots.
 double ramp_slots(ScheduleKind kind, const PipelineShape& shape);
 
 }  // namespace penstock::plan

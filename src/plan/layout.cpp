@@ -8,7 +8,7 @@
 namespace penstock::plan {
 namespace {
 
-// Layers of the last stage and, evenly, of all others: the first `more` of them have one more than `each`.
+// Layers of the last stage; the others are even, and the first `more` of them have one more than `each`.
 struct Split {
   std::int64_t last = 0, each = 0, more = 0;
 };
@@ -20,7 +20,7 @@ Split split_of(const Workload& workload, const Layout& layout) {
   return {last, (layers - last) / (stages - 1), (layers - last) % (stages - 1)};
 }
 
-// Of `more` stages with one layer more, those on a device that has `chunks` stages, the rank-th of `devices`.
+// How many of the first `more` stages are on the rank-th of `devices`, dealt out round-robin.
 std::int64_t share_of(std::int64_t more, int rank, int devices) {
   return more > rank ? (more - rank - 1) / devices + 1 : 0;
 }
@@ -32,7 +32,7 @@ std::int64_t layers_of_stage(const Workload& workload, const Layout& layout, std
          (stage == stages - 1 ? last : 0);
 }
 
-// The chunk-th stage of a device: in turn over the devices, or there and back.
+// The chunk-th stage of a device: round-robin over the devices, or there and back if V-shaped.
 std::int64_t stage_of(const Layout& layout, int rank, int chunk) {
   const int p = layout.mesh.pipeline;
   return is_v_shaped(layout.schedule) && chunk == 1 ? 2 * p - 1 - rank : rank + std::int64_t{chunk} * p;
@@ -71,7 +71,7 @@ std::int64_t device_layers(const Workload& workload, const Layout& layout, int r
   const int p = layout.mesh.pipeline, v = layout.chunks, end = last_device(layout);
   const std::int64_t own = rank == end ? split.each * (v - 1) + split.last : split.each * v;
   if (p == 1) return workload.model.shape.layers;
-  if (layout.output > 0) {  // the last stage's device gets further layers when all others have them
+  if (layout.output > 0) {  // the last stage's device gets extra layers only after all others
     const std::int64_t others = std::min<std::int64_t>(split.more, stages_of(layout) - v);
     if (rank == end) return own + split.more - others;
     return own + share_of(others, rank - (end < rank ? 1 : 0), p - 1);

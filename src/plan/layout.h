@@ -19,27 +19,27 @@ struct Workload {
   Tokens seq_len = 0;
   std::int64_t global_batch = 1;  // sequences per step
   model::Precision precision = model::Precision::BF16;
-  bool card = false;       // what computes it: a card, or a processor
-  double expert_load = 1;  // rows of the busiest expert rank over their mean
-  double seen = 1;         // of the causal half of attention, where documents or windows leave less
+  bool card = false;       // true: runs on a GPU, false: on a CPU
+  double expert_load = 1;  // rows of the busiest expert rank over the mean
+  double seen = 1;         // fraction of causal attention that documents or windows leave
 };
 
 using schedule::ExchangeMode;
 
-// Replicas that share weights too and gather them before use, as FSDP and ZeRO-3 do.
+// Weights sharded over replicas and gathered before use, as in FSDP and ZeRO-3.
 struct SharedWeights {
   bool on = false;
-  bool regathers = true;      // for the backward too; else they stay from the forward
-  bool stays = false;         // gathered once a step, not for every micro-batch; does not regather
-  std::optional<bool> asked;  // to regather: a configuration's own choice, in place of the trainer's (adapt)
-  std::int64_t group = 0;     // replicas with one set of states, with shared weights or without; 0: all,
-                              // 1: each has its own
+  bool regathers = true;      // gathers again for the backward; else weights stay from the forward
+  bool stays = false;         // gathers once per step, not per micro-batch; excludes `regathers`
+  std::optional<bool> asked;  // a configuration's own `regathers`, overrides the trainer's (adapt)
+  std::int64_t group = 0;     // replicas that shard one set of states, with sharded weights or not; 0: all,
+                              // 1: each has a full set
 
   friend bool operator==(const SharedWeights&, const SharedWeights&) = default;
 };
 
-// Layers' worth of work that a split counts for the embedding on the first stage and for the output layer on
-// the last, as torchtitan splits: stages with equal sums, the first of them with one more.
+// Weights of the embedding (first stage) and output layer (last stage), in layers, when layers are split over
+// stages. As in torchtitan, stages get equal sums, and the first ones get the remainder, one each.
 struct EndWeights {
   int first = 0, last = 0;
   friend bool operator==(const EndWeights&, const EndWeights&) = default;
@@ -55,12 +55,12 @@ struct Layout {
   bool recompute_scores = false;  // plain attention recomputes scores (Korthikanti et al.'s "selective")
   double recomputed = 1;          // share of the layers to which `keep` applies
   model::KeepSet others = model::keep_of(model::Policy::None);  // what the other layers keep
-  bool whole_hidden = false;  // tensor ranks without sequence parallelism each hold whole hidden states
-  bool cut_experts = false;   // tensor ranks cut each expert; else it is whole on a rank
+  bool whole_hidden = false;  // no sequence parallelism: each tensor rank holds whole hidden states
+  bool cut_experts = false;   // tensor ranks split each expert; else it is whole on a rank
   double offload = 0;         // α
   bool vocabulary_parallel = false;
   ExchangeMode exchange = ExchangeMode::Off;
-  double output = 0;  // work of the output layer, in layers, by which stages get fewer or more; 0: evenly
+  double output = 0;               // work of the output layer, in layers, for an uneven split; 0: even split
   std::optional<EndWeights> ends;  // instead of `output`
   SharedWeights shared;
 
@@ -82,12 +82,12 @@ inline double group_tokens(const Workload& workload, const Layout& layout) {
   return static_cast<double>(layout.micro_batch * workload.seq_len) / layout.slices / layout.mesh.context;
 }
 
-// Whether the output layer belongs to one of several stages that may have unequal layers.
+// True if one of several stages holds the output layer and stages may have unequal numbers of layers.
 inline bool takes_output(const Layout& layout) {
   return layout.mesh.pipeline > 1 && !layout.vocabulary_parallel && layout.exchange == ExchangeMode::Off;
 }
 
-// Layout::output as a run weighs it (run/layer_split.h), of a layout that takes_output.
+// Layout::output as a run computes it (run/layer_split.h). For layouts with takes_output().
 double output_in_layers(const Workload& workload, const Layout& layout);
 
 // A slice with average attention: causal over itself, plus half of the other slices.
@@ -118,8 +118,9 @@ inline int last_device(const Layout& layout) {
   return is_v_shaped(layout.schedule) ? 0 : layout.mesh.pipeline - 1;
 }
 
-// Layers of the heaviest stage with the layout's `output`; needs a layer for each stage. Of all stages of a
-// device: near the run's, which breaks ties between stages by the load of their devices.
+// Layers of the heaviest stage, and of all stages of a device, by the layout's `output` or `ends`. Need at
+// least one layer per stage. device_layers is close to the run's split, which breaks ties between stages by
+// device load.
 std::int64_t chunk_layers(const Workload& workload, const Layout& layout);
 std::int64_t device_layers(const Workload& workload, const Layout& layout, int rank);
 

@@ -38,7 +38,7 @@ DeviceLoad device_load(const Workload& workload, const Layout& layout, int rank,
   const HeldRecords held = held_at_peak(layout.schedule, shape, rank);
   load.records = held.records;
   load.weight_records = held.weight_records;
-  // Nothing adds to the last slice's.
+  // The last slice's K,V gradient needs no accumulator: no other slice adds to it.
   load.kv_gradients = std::max(0.0, model::kv_gradient_slices(layout.slices, layout.chunks, group) - 1);
   load.temporary = temporary;
   if (layout.chunks > 1 && turn > p) load.queued = rank == 0 ? turn - p : rank == last ? turn - p + 3 : 0;

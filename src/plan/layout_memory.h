@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of a layout on every device of its pipeline, and the least offload share that makes it fit.
+// Memory of a layout on every device of its pipeline, and the smallest offload share that makes it fit.
 #pragma once
 
 #include "model/memory/table.h"
@@ -7,10 +7,10 @@
 
 namespace penstock::plan {
 
-// With temporary_bytes(workload, layout), which a search computes once for many layouts.
+// `temporary`: temporary_bytes(workload, layout), which a search computes once for many layouts.
 DeviceLoad device_load(const Workload& workload, const Layout& layout, int rank, Bytes temporary);
 
-// Of all devices, in order.
+// One row per device, in order.
 model::MemoryTable layout_memory(const Workload& workload, const Layout& layout);
 
 struct FittedMemory {
@@ -18,12 +18,12 @@ struct FittedMemory {
   int rank = 0;        // of the fullest device
   double offload = 0;  // α, a multiple of 1 %
   bool fits = false;
-  Bytes host = 0;  // the most that a device has on its host
+  Bytes host = 0;  // largest host bytes of a device
 };
 
-// Uses layout.offload if `fixed`, else the least α that fits in `limit`; α = 1 if none does. The fullest
-// device is the first or the last: in-flight records decrease along the pipeline, and only the ends hold
-// embeddings. Where layout.ends splits the layers, any.
+// Uses layout.offload if `fixed`, else the smallest α that fits in `limit`, or 1 if none does. Checks the
+// first and the last device only: in-flight records decrease along the pipeline, and only the ends hold
+// embeddings. Checks all devices if layout.ends splits the layers.
 FittedMemory fit_memory(const Workload& workload, const Layout& layout, double limit, bool fixed);
 FittedMemory fit_memory(const Workload& workload, const Layout& layout, double limit, bool fixed,
                         Bytes temporary);

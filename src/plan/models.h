@@ -24,7 +24,7 @@ std::span<const Model> known_models();
 // Throws InputError with the nearest name.
 const Model& find_model(std::string_view name);
 
-// Throws InputError for a model with MLPs of another kind, which `what` does not have.
+// Throws InputError for a model without SwiGLU MLPs; `what` names the feature that needs them.
 void require_swiglu(const Model& model, std::string_view what);
 
 // A GPT of the given sizes: f = 4h, multi-head attention, tied embeddings.
@@ -33,7 +33,7 @@ Model gpt(std::int64_t layers, std::int64_t hidden, std::int64_t heads, std::int
 // Vocabulary padded to a multiple of 128·t, as in Megatron.
 std::int64_t padded_vocabulary(std::int64_t vocab, int tensor);
 
-// The columns of the output layer, on all tensor ranks, as the engine has them.
+// Columns of the output layer over all tensor ranks; padded if the engine pads the vocabulary.
 std::int64_t output_columns(const sim::Engine& engine, std::int64_t vocab, int tensor);
 
 }  // namespace penstock::plan

@@ -58,14 +58,14 @@ bool only_hosts_lack(const Workload& workload, const Cluster& cluster, const Can
          !host_holds(workload, cluster, candidate);
 }
 
-// By a constraint or the trainer, of models that it trains.
+// True if a constraint or the trainer refuses it. Asks Penstock's trainer only about models that it trains.
 bool is_refused(const Workload& workload, const Cluster& cluster, const Layout& layout) {
   if (reject(workload, layout, cluster.hardware.node.gpus, cluster.engine.folded_experts)) return true;
   if (cluster.trainer) return refusal_of(*cluster.trainer, workload, layout).has_value();
   return is_simulated(workload, cluster) && !why_no_run(workload, layout).empty();
 }
 
-// The most that is less and fits devices of `limit` bytes and hosts, in percent.
+// The largest smaller offload share, in percent, that fits devices of `limit` bytes and the hosts.
 std::optional<int> smaller_share(const Workload& workload, const Cluster& cluster, Candidate candidate,
                                  double limit) {
   const Bytes temporary = temporary_bytes(workload, candidate.layout);
@@ -163,7 +163,7 @@ std::string divisors_of(const char* what, std::int64_t whole) {
   return std::string("; ") + what + " = " + std::to_string(whole) + " is divided by " + join(found, ", ");
 }
 
-// What the constraint allows for this model and workload.
+// Values that the constraint allows for this model and workload.
 std::string legal_values(const Plan& plan, Rejection why) {
   const model::Shape& shape = plan.workload.model.shape;
   switch (why) {
@@ -196,7 +196,8 @@ std::string print_main_constraint(const Plan& plan) {
     return "the sizes that [search] allows (tp, cp, ep, pp) make up no mesh of cluster.gpus = " +
            std::to_string(plan.cluster.gpus) + " devices";
   auto rejected = plan.result.rejected;
-  // Some schedule takes any sizes, with neither exchange nor vocabulary parallelism.
+  // Some schedule takes any sizes without exchange and vocabulary parallelism, so ignore these constraints if
+  // other candidates are left.
   for (const Rejection why : {Rejection::Schedule, Rejection::Exchange, Rejection::Vocabulary}) {
     const std::int64_t others = plan.result.candidates - rejected[static_cast<std::size_t>(why)];
     if (others > 0) rejected[static_cast<std::size_t>(why)] = 0;

@@ -85,7 +85,7 @@ void require_given(std::int64_t value, const char* key) {
   if (value < 1) throw InputError(std::string(key) + " is missing; it must be a positive integer");
 }
 
-// A known model has its sizes; keys of others would be ignored.
+// A known model fixes its sizes, so other size keys would be ignored.
 void refuse_sizes_with_a_name(const PlanOptions& options) {
   PlanOptions given = options, fresh;
   OptionTable sizes, defaults;
@@ -168,7 +168,7 @@ Workload workload_of(const PlanOptions& options) {
   model::validate(workload.model.shape);
   require_given(options.workload.seq_len, "workload.seq_len");
   require_given(options.workload.global_batch, "workload.global_batch");
-  constexpr double kMostTokens = 1e12;  // of a step; more overflow the bytes of their records
+  constexpr double kMostTokens = 1e12;  // per step; more would overflow the bytes of their records
   const double tokens =
       static_cast<double>(options.workload.seq_len) * static_cast<double>(options.workload.global_batch);
   if (tokens > kMostTokens)

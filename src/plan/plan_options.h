@@ -46,18 +46,19 @@ struct PlanOptions {
 };
 
 void describe(PlanOptions& options, OptionTable& table);
-void describe(PlanOptions::ModelKeys& keys, OptionTable& table);  // of the model alone
+void describe(PlanOptions::ModelKeys& keys, OptionTable& table);  // the model keys only
 
 std::string options_help();      // for `plan --help`, with the defaults
 std::string options_markdown();  // docs/plan_options.md
 
-// Each throws InputError naming the key, the value and the valid ones.
+// Each throws InputError with the key, its value and the valid values.
 Workload workload_of(const PlanOptions& options);
 Cluster cluster_of(const PlanOptions& options, const sim::Hardware& hardware,
                    const sim::Engine& engine = sim::kPenstock);
 SearchSpace space_of(const PlanOptions& options);
 
-// The single configuration of [layout], for --explain: legal, with the offload share of memory.offload.
+// The single configuration of [layout], for --explain, without an offload share. Throws if a constraint
+// rejects it.
 Layout layout_of(const PlanOptions& options, const Workload& workload, const Cluster& cluster);
 
 }  // namespace penstock::plan

@@ -18,7 +18,7 @@ struct Plan {
 // One line of inputs: model, sequences, devices, engine.
 std::string print_question(const Plan& plan);
 
-// A table of the best, the terms and memory of the first, the Pareto front, the reasons for rejection.
+// A table of the best candidates, terms and memory of the first, the Pareto front, the reasons for rejection.
 std::string print_plan(const Plan& plan);
 std::string print_plan_json(const Plan& plan);
 
@@ -37,8 +37,8 @@ std::string print_layout(const Layout& layout);
 std::pair<std::string_view, Seconds> largest_overhead(const StepCost& cost);
 
 // Changes that make a candidate fit, mildest first: an offload share, another policy, more devices in a mesh
-// that is not refused, more memory. By the closed form, from which the candidate's run may be predicted to
-// differ: that difference stays.
+// that is not refused, more memory. Uses the closed form, and assumes that its difference from the memory
+// predicted for the run does not change.
 std::string what_would_fit(const Workload& workload, const Cluster& cluster, const Candidate& candidate);
 
 }  // namespace penstock::plan

@@ -24,7 +24,7 @@ std::vector<std::string> keys_of_model(const std::string& config) {
   return words;
 }
 
-// Paths that a plan file gives are those from its folder.
+// Resolves paths in a plan file relative to its folder.
 void find_from(const std::filesystem::path& folder, PlanOptions::ClusterKeys& cluster) {
   for (std::string* name : {&cluster.hardware, &cluster.engine}) {
     if (run::is_description_path(*name)) *name = (folder / *name).string();

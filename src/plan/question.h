@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The question of a plan: the model, workload, cluster and search space to plan (plan/plan_options.h).
+// The input of a plan: the model, workload, cluster and search space (plan/plan_options.h).
 #pragma once
 
 #include <span>
@@ -12,14 +12,14 @@
 namespace penstock::plan {
 
 struct Question {
-  PlanOptions options;  // paths of hardware and engine are those from the working directory
+  PlanOptions options;  // hardware and engine paths are relative to the working directory
   Workload workload;
   Cluster cluster;
   Words assumed;       // speeds that the hardware file leaves open, with their defaults
-  std::string beside;  // the folder next to which bare names of hardware and engine were looked for too
+  std::string beside;  // extra folder for the lookup of bare hardware and engine names
 };
 
-// A question asked by flags: the keys of a plan file that are asked for most. Unset ones are the file's.
+// Flags for the most common keys of a plan file. Unset flags leave the values of the file.
 struct QuestionFlags {
   std::string model;  // a known model, or a config.json or its folder
   std::int64_t gpus = 0, seq_len = 0, batch = 0;
@@ -27,18 +27,18 @@ struct QuestionFlags {
   friend bool operator==(const QuestionFlags&, const QuestionFlags&) = default;
 };
 
-// These flags as overrides, "--cluster.gpus=64".
+// The flags as overrides, "--cluster.gpus=64".
 std::vector<std::string> overrides_of(const QuestionFlags& flags);
 
-// Reads the hardware file and the engine that the options name; bare names are looked for next to the folder
-// `beside` too. Throws InputError.
+// Reads the hardware file and the engine that the options name; looks up bare names in `beside` too
+// (run::find_description). Throws InputError.
 Question settled(PlanOptions options, const std::string& beside);
 
-// Reads the file, if there is one, then the overrides ("--section.key value"), then the hardware file and the
-// engine that they name: paths in the file are those from its folder. Throws InputError.
+// Reads the file if `path` is not empty, then the overrides ("--section.key value"), then the hardware file
+// and the engine that they name. Paths in the file are relative to its folder. Throws InputError.
 Question read_question(const std::string& path, std::span<const std::string> overrides = {});
 
-// The question as a plan file in any folder: what differs from the defaults.
+// The question as a plan file that works in any folder. Only values that differ from the defaults.
 std::string print_question_file(const Question& question);
 
 }  // namespace penstock::plan

@@ -14,7 +14,7 @@
 namespace penstock::plan {
 namespace {
 
-// No key of a run file has it.
+// Run files have no key for the expert load.
 std::string note_of_expert_load(const Workload& workload, const Layout& layout) {
   const double load = std::min(workload.expert_load, sim::greatest_load(workload.model.shape, layout.mesh));
   if (load == 1) return {};
@@ -35,14 +35,14 @@ std::string arithmetic(const Workload& workload, const Cluster& cluster, const C
          (workload.card ? "# on cards: penstock train FILE --train.device cuda\n\n" : "\n");
 }
 
-// The one that the closed form has.
+// The context mode that the closed form assumes.
 std::string context_mode(const Workload& workload, const Layout& layout) {
   if (layout.mesh.context == 1) return "auto";
   const model::ContextSplit split = average_slice(workload, layout).context;
   return split.token_ranks() == 1 ? "heads" : split.heads > 1 ? "mixed" : "query";
 }
 
-// Throws InputError for sizes that the reader of run files refuses.
+// Throws InputError for sizes that the reader of run files rejects.
 void require_run_file_sizes(run::Options& options) {
   run::Options defaults;
   for (const Option& option : changed(run::describe(options), run::describe(defaults))) {

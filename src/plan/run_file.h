@@ -9,18 +9,18 @@
 
 namespace penstock::plan {
 
-// Of the run that the layout stands for; what computes is left open, since a run is rehearsed on processors
-// too. Throws InputError for models that are not trained (models.h) and sizes that no run file can have.
+// Options of the run for this layout. Does not set train.device, since runs are rehearsed on CPUs too. Throws
+// InputError for models that are not trained (models.h) and sizes that a run file cannot have.
 run::Options options_of(const Workload& workload, const Layout& layout);
 
-// Why the trainer refuses that run before it makes a schedule; empty: it does not.
+// Why the trainer refuses that run before it makes a schedule; empty if it does not.
 std::string why_no_run(const Workload& workload, const Layout& layout);
 
-// Throws InputError where another program is planned for, or a model that is not trained; `what` is what its
-// message calls the run file.
+// Throws InputError if the plan is for another trainer or for a model that is not trained. `what` names the
+// run file in the message.
 void require_run_file(const Workload& workload, const Cluster& cluster, const std::string& what);
 
-// Begins with the arithmetic of the layout. Throws as require_run_file and options_of.
+// Begins with a comment on the arithmetic of the layout. Throws like require_run_file and options_of.
 std::string run_file(const Workload& workload, const Cluster& cluster, const Candidate& candidate,
                      const std::string& text_file, const std::string& output_dir);
 

@@ -21,7 +21,7 @@ bool quicker(const Candidate& a, const Candidate& b) {
   if (a.step() != b.step()) return a.step() < b.step();
   const Bytes less = a.memory.fullest.total(), more = b.memory.fullest.total();
   if (less != more) return less < more;
-  // Which thread visits a mesh must not decide; on one mesh the first visited stays first.
+  // The order must not depend on which thread visits a mesh; on one mesh the first visited stays first.
   const auto sizes = [](const mesh::Mesh& mesh) {
     return std::tuple(mesh.tensor, mesh.context, mesh.expert, mesh.pipeline);
   };
@@ -57,10 +57,10 @@ class Front {
   std::array<std::optional<Candidate>, kBands> bands_;
 };
 
-// What the trainer says, and of how many layouts.
+// The trainer's reasons, with the number of layouts for each.
 using Refusals = std::map<std::string, std::int64_t>;
 
-// What it says most often; the first in the alphabet of equals.
+// The most frequent reason; ties go to the alphabetically first.
 std::string main_refusal(const Refusals& refusals) {
   const auto most = std::ranges::max_element(refusals, {}, &Refusals::value_type::second);
   return most == refusals.end() ? "" : most->first;
@@ -76,7 +76,7 @@ class Worker {
   void add_to(SearchResult& result, Front& front, Refusals& refusals) const;
 
  private:
-  // What layouts of one mesh, micro-batch, slices and policy have in common.
+  // Values shared by the layouts of one mesh, micro-batch, slices and policy.
   struct Common {
     SliceCost cost;
     double output = 0;     // in layers
@@ -219,7 +219,7 @@ void Worker::miss(const Candidate& candidate, Rejection why) {
   count(why);
 }
 
-// Exchange looks free in closed form, so the front has it only where there is nothing else.
+// Exchange looks free in closed form, so the front has it only if the space has nothing else.
 void Worker::remember(const Candidate& candidate) {
   remember(candidate, best_);
   const bool exchanges = candidate.layout.exchange != ExchangeMode::Off;

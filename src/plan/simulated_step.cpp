@@ -29,7 +29,7 @@ bool contains(const std::vector<Candidate>& candidates, const Candidate& wanted)
 
 bool faster(const Candidate& a, const Candidate& b) { return a.step() < b.step(); }
 
-// Or why there is none.
+// A run, or the reason why there is none.
 struct LaidOut {
   std::optional<run::Run> run;
   std::string refusal;
@@ -56,15 +56,15 @@ sim::AnalyticCosts costs_of(const Workload& workload, const Cluster& cluster, co
           {.family = workload.model.family, .expert_load = workload.expert_load}};
 }
 
-// Lowers the run and predicts its memory; the bytes of its fullest device.
+// Lowers the run, predicts its memory and returns the bytes of its fullest device.
 Bytes predict(run::Run& run) {
   run.program = run::program_of(run);
   run.predicted = run::predict_memory(run, run.program);
   return run.predicted[run::fullest_device(run.predicted)].total();
 }
 
-// A share in percent that may be the least: with it the bytes that a percent takes away from the fullest
-// device, if any, make up for those that are missing.
+// Estimates the smallest sufficient offload share, in percent, from the bytes that one percent removes from
+// the fullest device.
 double estimated_share(const run::Run& run, int percent, double missing) {
   if (percent == 0) return 1;
   const double away = as_double(run.predicted[run::fullest_device(run.predicted)].host);
@@ -73,8 +73,8 @@ double estimated_share(const run::Run& run, int percent, double missing) {
   return percent + (steps == 0 ? -1 : steps);
 }
 
-// Sets the least share of offloading, in whole percent, with which the run is predicted to fit, or all if
-// none does; begins with the run's, the closed form's. Whether it fits.
+// Sets the smallest offload share, in whole percent, with which the run is predicted to fit, or 1 if none
+// does. Starts from the run's share, that of the closed form. Returns whether the run fits.
 bool fit_share(run::Run& run, Bytes limit) {
   int percent = static_cast<int>(std::lround(100 * run.offload)), too_little = -1, enough = 101;
   for (int estimates = 3;; --estimates) {
@@ -95,12 +95,13 @@ bool fit_share(run::Run& run, Bytes limit) {
 }
 
 struct Ranked {
-  std::vector<Candidate> fastest;  // first
+  std::vector<Candidate> fastest;  // by ascending step
   std::vector<Candidate> refused;  // by the trainer
-  std::string refusal;             // of one of them
+  std::string refusal;             // for one of them
 };
 
-// Simulated as the closed form has them; long ones and the last ones beyond kMostTriedActions are left out.
+// Simulates with the offload shares of the closed form. Skips long schedules, and those beyond
+// kMostTriedActions in all.
 Ranked by_simulation(const Workload& workload, const Cluster& cluster, std::vector<Candidate> candidates) {
   std::int64_t actions = 0;
   std::erase_if(candidates, [&](const Candidate& candidate) {
@@ -135,11 +136,11 @@ Ranked by_simulation(const Workload& workload, const Cluster& cluster, std::vect
 
 struct Predicted {
   std::vector<Candidate> fitting;  // fastest first
-  std::optional<Candidate> miss;   // the nearest
-  std::size_t tried = 0;           // of the ranked ones, the first
+  std::optional<Candidate> miss;   // nearest to fitting
+  std::size_t tried = 0;           // how many of the ranked ones, from the first
 };
 
-// The runs of the `count` fastest; while none fits, of as many more.
+// The runs of the `count` fastest; while none fits, of the next `count`.
 Predicted predicted_runs(const Workload& workload, const Cluster& cluster,
                          const std::vector<Candidate>& ranked, std::size_t count, bool any_offload) {
   Predicted found;
@@ -165,7 +166,8 @@ Predicted predicted_runs(const Workload& workload, const Cluster& cluster,
 constexpr const char* kExchangeUnjudged =
     "what fits has context exchange, which simulation alone judges, and schedules too long for that";
 
-// Those that are not judged by simulation, but have a run. Sets the refusal where one has none.
+// Candidates that are not in `ranked` and that the trainer does not refuse. Sets ranked.refusal if it refuses
+// one.
 std::vector<Candidate> not_judged(const Workload& workload, const std::vector<Candidate>& candidates,
                                   Ranked& ranked) {
   std::vector<Candidate> others;
@@ -181,7 +183,7 @@ std::vector<Candidate> not_judged(const Workload& workload, const std::vector<Ca
   return others;
 }
 
-// Those with exchange, `count` at most unless there are no others, then those without.
+// Candidates with exchange (at most `count`, unless there are no others), then those without.
 std::vector<Candidate> to_try(const SearchResult& result, std::size_t count) {
   const auto exchanges = [](const Candidate& candidate) {
     return candidate.layout.exchange != ExchangeMode::Off;

@@ -30,17 +30,17 @@ struct Case {
   double number_bytes() const { return as_double(model::element_size(workload.precision)); }
 };
 
-// Of a device, in a step; the middle of the pipeline has no more than its ends.
+// Work of a device per step; devices in the middle of the pipeline have no more than those at its ends.
 Seconds seconds_of(const Case& c, int rank);
 
-// The device of the last stage, or the one that has most layers otherwise.
+// The device of the last stage, or the other one with most layers if that is slower.
 int slowest_device(const Case& c) {
   const int end = last_device(c.layout), other = c.layout.mesh.pipeline == 1 ? 0 : end == 0 ? 1 : 0;
   return seconds_of(c, end) >= seconds_of(c, other) ? end : other;
 }
 
-// Parameters of the heaviest device: its layers and one matrix of V·h. Experts are counted apart, as fewer
-// ranks have the same.
+// Parameters of the heaviest device: its layers and one matrix of V·h. Experts are counted separately, since
+// fewer ranks hold the same ones.
 struct Parameters {
   double dense = 0, experts = 0;
   double total() const { return dense + experts; }
@@ -52,7 +52,7 @@ Parameters local_parameters(const Case& c) {
                                            device_layers(c.workload, c.layout, last_device(c.layout))));
   const double mlp = layers * as_double(c.workload.model.mlp_matrices() * shape.hidden * shape.ffn);
   const double attention = as_double(model::attention_parameters(c.held()) + model::router_parameters(shape));
-  const double shared = as_double(model::shared_expert_parameters(shape)) * c.t();  // whole
+  const double shared = as_double(model::shared_expert_parameters(shape)) * c.t();  // not split
   const double shards = c.layout.vocabulary_parallel ? c.p() : 1.0;
   Parameters parameters;
   parameters.dense = (layers * (attention + shared) + c.vocab() * as_double(shape.hidden) / shards) / c.t();
@@ -65,7 +65,7 @@ Parameters local_parameters(const Case& c) {
   return parameters;
 }
 
-// Ranks that have the same experts: all that share them out, or those of one tensor rank where it cuts them.
+// Ranks that hold the same experts: over the stage, or for one tensor rank if tensor ranks split experts.
 mesh::NodeSpread expert_replicas(const Case& c) {
   const mesh::Mesh& mesh = c.layout.mesh;
   if (c.engine.folded_experts) return mesh::thinnest(mesh, mesh::Group::ExpertReplica, c.hardware.node.gpus);
@@ -107,8 +107,8 @@ double attention_imbalance(const Layout& layout, double share) {
   return layout.exchange == ExchangeMode::Paired ? 1.25 / layout.slices : 0.0;
 }
 
-// Per slot and layer K and V of about (p−1)/6 slices when paired, a third more when levelled, and Q and O of
-// the slice (h numbers per token each, in parts), overlapped with the layer's attention.
+// Per slot and layer: K and V of about (p−1)/6 slices if paired, a third more if levelled, and Q and O of the
+// slice (h numbers per token each, in parts). Overlaps with the layer's attention.
 Seconds exchange_of_step(const Case& c, double layers, Seconds attention) {
   const auto& layout = c.layout;
   if (layout.exchange == ExchangeMode::Off) return 0;
@@ -120,9 +120,9 @@ Seconds exchange_of_step(const Case& c, double layers, Seconds attention) {
          std::max(0.0, stage_transfer(c.hardware, layout.mesh, bytes) - attention / 3);
 }
 
-// Transfers overlapped with compute are visible only in warm-up and cool-down, once per boundary that a
-// micro-batch crosses (with turns of more than p slices: p − 1). Others add to every slot; without sequence
-// parallelism each also gathers its t parts.
+// Transfers that overlap with compute are exposed only in warm-up and cool-down, once per boundary that a
+// micro-batch crosses (p − 1 for slices with turns of more than p, or without chunks). Others add to every
+// slot; without sequence parallelism each also gathers its t parts.
 Seconds transfers_of_step(const Case& c) {
   const auto& layout = c.layout;
   if (layout.mesh.pipeline == 1) return 0;
@@ -138,7 +138,7 @@ Seconds transfers_of_step(const Case& c) {
   return (c.units() + c.p() - 1) * 2 * exposed * (one + gather);
 }
 
-// Members of one set of dense states: so many neighbours among the replicas.
+// Ranks that shard one set of dense states: neighbouring replicas.
 mesh::NodeSpread shard_group(const Case& c) {
   const mesh::Mesh& mesh = c.layout.mesh;
   const std::int64_t node = c.hardware.node.gpus, group = c.layout.shared.group;
@@ -146,8 +146,8 @@ mesh::NodeSpread shard_group(const Case& c) {
   return mesh::thinnest_shards(mesh, static_cast<int>(group), node);
 }
 
-// Members of one set of an expert's states, of the ranks that have the expert: as many copies of it as of the
-// dense states.
+// Ranks that shard one set of an expert's states, among the ranks that hold the expert. There are as many
+// sets as for the dense states.
 mesh::NodeSpread shards_of_experts(const Case& c) {
   const mesh::Mesh& mesh = c.layout.mesh;
   const std::int64_t group = c.layout.shared.group;
@@ -160,8 +160,8 @@ mesh::NodeSpread shards_of_experts(const Case& c) {
   return mesh::thinnest(width, mesh.world() / width, apart, members, c.hardware.node.gpus);
 }
 
-// Of `count` shared parameters, a collective for each layer: weights gathered, gradients scattered in a group
-// and all-reduced between the copies that `all` ranks make.
+// Traffic of `count` sharded parameters, one collective per layer: gathers weights and reduce-scatters
+// gradients within `group`, then all-reduces these between the groups in `all`.
 Seconds sharing_of_step(const Case& c, const mesh::NodeSpread& group, const mesh::NodeSpread& all,
                         double count) {
   const SharedWeights& shared = c.layout.shared;
@@ -176,10 +176,10 @@ Seconds sharing_of_step(const Case& c, const mesh::NodeSpread& group, const mesh
   return traffic;
 }
 
-// Weights gathered for every micro-batch, and sums of their gradients; experts that as many ranks have as the
-// dense weights go with those. The first gather and the last sum hide behind nothing.
+// Gathers of weights and reductions of their gradients. Experts held by as many ranks as the dense weights
+// share the collectives of those. The first gather and the last reduction are exposed.
 Seconds shared_weights_of_step(const Case& c, Seconds compute) {
-  constexpr double kHidden = 0.9;  // of the compute may have traffic behind it
+  constexpr double kHidden = 0.9;  // fraction of the compute that can hide traffic
   const Parameters count = local_parameters(c);
   const mesh::NodeSpread dense = shard_group(c), experts = shards_of_experts(c);
   const mesh::NodeSpread all = mesh::thinnest(c.layout.mesh, mesh::Group::Replica, c.hardware.node.gpus);
@@ -224,7 +224,7 @@ Seconds optimizer_of_step(const Case& c) {
       c.hardware, traffic(count.dense, shard_group(c)) + traffic(count.experts, shards_of_experts(c)));
 }
 
-// A record's copy can overlap one F + B in the steady state and one F in warm-up.
+// A record's copy can overlap one F + B in the steady state, one F in warm-up and one B in cool-down.
 Seconds copies_of_step(const Case& c, double layers, Seconds forward, Seconds backward) {
   if (c.layout.offload <= 0) return 0;
   const double bytes = c.layout.offload * record_size(c.workload, c.layout, layers).leaving;
@@ -240,7 +240,7 @@ sim::LayerTerms times(sim::LayerTerms terms, double factor) {
           terms.context * factor, terms.expert * factor,    terms.gaps * factor};
 }
 
-// Of the mean layer, where those of a share of the layers is given.
+// Mean over the layers; `own` holds for the share of layers to which `keep` applies.
 sim::LayerTerms recomputation(const sim::LayerTerms& own, const Layout& layout, sim::LayerSlice slice,
                               const sim::Hardware& hardware, const sim::Engine& engine) {
   sim::LayerTerms mean = times(own, layout.recomputed);

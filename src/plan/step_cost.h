@@ -3,7 +3,7 @@
 //
 //   (m·n·v + p − 1)·(F + B of one slice-chunk) + m·(output layer) + exposed waits + gradients + optimizer,
 //
-// of the device that takes longest: the last stage's, or the one with most layers.
+// for the slowest device: that of the last stage, or the one with most layers.
 #pragma once
 
 #include <array>
@@ -19,11 +19,11 @@ struct StepCost {
   Seconds recomputation = 0;
   Seconds output_layer = 0;  // output layer, loss and embedding
   Seconds imbalance = 0;     // slices with unequal attention
-  Seconds exchange = 0;      // exposed traffic that levels them
+  Seconds exchange = 0;      // exposed traffic of context exchange
   Seconds bubble = 0;
   Seconds transfers = 0;  // between stages, exposed part
-  Seconds copies = 0;     // of offloading, exposed part
-  Seconds gradients = 0;  // sums of gradients, gathers of weights
+  Seconds copies = 0;     // for offloading, exposed part
+  Seconds gradients = 0;  // gradient reductions, weight gathers
   Seconds optimizer = 0;
   Seconds stragglers = 0;  // waits for the slowest node
   Seconds fixed = 0;
@@ -38,11 +38,11 @@ struct StepCost {
   double bubble_fraction() const { return bubble / total(); }
 };
 
-// Of one slice: the part that layouts of the same t, c, e, micro-batch, slices and policy have in common.
+// Costs of one slice, shared by layouts with the same t, c, e, micro-batch, slices and policy.
 struct SliceCost {
-  sim::LayerCost layer;   // of one to which the layout's `keep` applies
-  sim::LayerTerms again;  // recomputation of the mean layer
-  Seconds output = 0;     // output layer and loss, whole
+  sim::LayerCost layer;   // a layer to which the layout's `keep` applies
+  sim::LayerTerms again;  // recomputation, mean over the layers
+  Seconds output = 0;     // output layer and loss, not split over the pipeline
   Seconds embedding = 0;
 };
 SliceCost slice_cost(const Workload& workload, const Layout& layout, const sim::Hardware& hardware,
@@ -50,7 +50,7 @@ SliceCost slice_cost(const Workload& workload, const Layout& layout, const sim::
 
 StepCost step_cost(const Workload& workload, const Layout& layout, const sim::Hardware& hardware,
                    const sim::Engine& engine, const SliceCost& slice);
-// Also of layouts whose tensor ranks hold whole hidden states, whatever the engine does otherwise.
+// Also supports layouts with whole_hidden on engines with sequence parallelism.
 StepCost step_cost(const Workload& workload, const Layout& layout, const sim::Hardware& hardware,
                    const sim::Engine& engine);
 

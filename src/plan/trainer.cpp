@@ -13,7 +13,7 @@ namespace {
 using model::Policy;
 
 const Trainer kTrainers[] = {
-    // Interleaving asserts more than two pipeline ranks.
+    // Megatron asserts more than two pipeline ranks for interleaving.
     {.name = "megatron",
      .engine = "megatron-2025",
      .version = "Megatron-LM 307dcf37 (megatron/training/arguments.py)",
@@ -87,7 +87,7 @@ std::optional<std::string> refusal_of_mesh(const Trainer& trainer, const Workloa
     return "Pipeline Parallel is enabled but qwen3 does not support pipelining";
   if (trainer.pairs_tokens && workload.seq_len % (2LL * mesh.tensor * mesh.context) != 0)
     return "the sequence is not divided by 2·t·c";
-  // With one expert rank it cuts them after all, along with the dense weights.
+  // With one expert rank, tensor ranks do split the experts, as they do the dense weights.
   if (shape.experts > 1 && mesh.tensor > 1 && mesh.expert == 1 && !trainer.cuts_experts)
     return "experts that tensor ranks cut are not predicted";
   if (trainer.experts_within_data && mesh.data % mesh.expert != 0)
@@ -102,8 +102,8 @@ void refuse_offloading(const Trainer& trainer, const PlanOptions& options) {
                      std::string(trainer.name) + " is planned without offloading; expected 0 or auto");
 }
 
-// A split that counts the ends is written as layers of a stage, unless the stages of a device are as many as
-// the schedule has by default.
+// A split with end weights is written as layers per stage, unless the stages per device are the schedule's
+// default.
 std::optional<std::string> refusal_of_ends(const Workload& workload, const Layout& layout) {
   const EndWeights ends = *layout.ends;
   const std::int64_t stages = stages_of(layout), all = workload.model.shape.layers + ends.first + ends.last;

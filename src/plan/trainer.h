@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trainers that people run, as far as plans depend on them: what each can do and what it keeps in memory. How
-// fast it is says its engine file; trainers/ reads and writes its configurations.
+// Other trainers, as far as plans depend on them: what each supports and keeps in memory. Its engine file has
+// its speed; trainers/ reads and writes its configurations.
 #pragma once
 
 #include <optional>
@@ -13,42 +13,42 @@
 namespace penstock::plan {
 
 struct Trainer {
-  std::string_view name;     // cluster.engine
-  std::string_view engine;   // the file of engines/ with its speeds
-  std::string_view version;  // whose options, schedules and constraints these are
+  std::string_view name;     // value of cluster.engine
+  std::string_view engine;   // file in engines/ with its speeds
+  std::string_view version;  // version with these options, schedules and constraints
   std::vector<ScheduleKind> schedules;
   std::vector<model::Policy> policies;
-  int least_looped_devices = 1;      // fewer cannot have several stages each
-  bool shares_weights = false;       // over replicas: gathered for each micro-batch, or kept with a pipeline
+  int least_looped_devices = 1;      // minimum pipeline ranks for several stages per rank
+  bool shares_weights = false;       // over replicas; gathered per micro-batch, or per step with a pipeline
   bool needs_replicas = false;       // to train in 16 bits on several devices
-  bool pairs_tokens = false;         // each context rank has two pieces of a sequence, cut by tensor ranks
-  bool pipelines_head_norms = true;  // models with norms of heads (Qwen3)
-  bool cuts_experts = true;          // by tensor ranks; else each is whole on a rank
+  bool pairs_tokens = false;         // each context rank has two pieces of a sequence, which t must divide
+  bool pipelines_head_norms = true;  // supports pipelines for models with per-head norms (Qwen3)
+  bool cuts_experts = true;          // tensor ranks split experts; else each is whole on a rank
   bool experts_within_data = false;  // expert ranks are data ranks
 };
 
-// Neither slices, offloads, shards the vocabulary over a pipeline nor exchanges context; stages have equally
-// many layers, since its own ways of splitting them otherwise differ by version.
+// Plans for these trainers have no slices, offloading, vocabulary parallelism or context exchange. Stages
+// have equal numbers of layers unless Layout::ends is set, since other uneven splits differ by version.
 const Trainer* find_trainer(std::string_view name);  // null: no trainer of that name
 
-// The search space of the options within what the trainer can do. Throws InputError for a list that asks for
-// something else, naming what there is.
+// The search space of the options, restricted to what the trainer supports. Throws InputError with the
+// supported values for a list that asks for anything else.
 SearchSpace space_for(const Trainer& trainer, const PlanOptions& options);
 
-// Throws InputError for what [layout] and memory.offload ask for and the trainer does not have.
+// Throws InputError if [layout] or memory.offload asks for something that the trainer does not support.
 void require_within(const Trainer& trainer, const PlanOptions& options);
 
-// The cluster is for that trainer, and its engine forms experts as that does.
+// Sets the cluster's trainer, and makes the engine split experts as that trainer does.
 void set_trainer(Cluster& cluster, const Trainer& trainer);
 
-// How the engine spreads experts and the optimizer's states over ranks.
+// Sets how the engine distributes experts and optimizer states over ranks.
 void adapt(const sim::Engine& engine, Layout& layout);
 
-// What a layout becomes on the cluster's engine and trainer. What SharedWeights::asked and `group` say stays
-// where the engine shares states out.
+// Sets what the cluster's engine and trainer decide. Keeps SharedWeights::asked, and `group` if the engine
+// shards states.
 void adapt(const Cluster& cluster, Layout& layout);
 
-// Why the trainer cannot run it, in one sentence.
+// Why the trainer cannot run the layout, in one sentence; absent if it can.
 std::optional<std::string> refusal_of(const Trainer& trainer, const Workload& workload, const Layout& layout);
 
 }  // namespace penstock::plan

@@ -26,14 +26,14 @@ at::Tensor random_heads(const Sizes& sizes, std::int64_t tokens, at::ScalarType 
       .to(type);
 }
 
-// As the attention block has values, outputs and their gradients: token by token.
+// Token-major, as the attention block has values, outputs and their gradients.
 at::Tensor token_by_token(const at::Tensor& x) { return x.transpose(1, 2).contiguous().transpose(1, 2); }
 
 at::Tensor sum_of(const at::Tensor& x) {
   return at::zeros_like(x, x.options().dtype(nn::kernels::accumulator_type(x.scalar_type())));
 }
 
-// What queries attend to: a slice's, or those of several that one call goes over, one after the other.
+// Keys and values of one slice, or of several that one call takes, concatenated.
 struct Keys {
   at::Tensor key, value, grad_key, grad_value;
 
@@ -43,7 +43,7 @@ struct Keys {
         grad_key(sum_of(key)),
         grad_value(sum_of(key)) {}
 
-  // In memory of its own.
+  // Deep copy.
   Keys copy() const {
     Keys other = *this;
     for (at::Tensor* tensor : {&other.key, &other.value, &other.grad_key, &other.grad_value})
@@ -64,7 +64,7 @@ class Slice {
     grad_query_ = sum_of(query_);
   }
 
-  // In memory of its own.
+  // Deep copy.
   Slice copy() const {
     Slice other = *this;
     other.keys_ = keys_.copy();
@@ -100,7 +100,7 @@ class Slice {
   AttentionPart merged_, total_;
 };
 
-// FLOP/s of a slice's calls over earlier keys, which take turns.
+// Adds the FLOP/s of a slice's calls over earlier keys, which take turns.
 template <class NextKeys>
 void measure_earlier(AttentionRates& rates, Recorder& recorder, Slice& slice, double flops, NextKeys&& next) {
   rates.earlier.push_back(flops / recorder.seconds([&] { slice.earlier(next()); }));
@@ -122,7 +122,7 @@ AttentionRates measure_attention(Recorder& recorder, const Sizes& sizes, model::
     Slice& current = slices.next();
     rates.own.push_back(whole / 2 / recorder.seconds([&] { slices.next().own(); }));
     rates.own_backward.push_back(2.5 * whole / 2 / recorder.seconds([&] { slices.next().own_backward(); }));
-    // As many slices' keys as a run's calls go over.
+    // As many slices' keys as one call of a run takes.
     const std::int64_t keys = round_up(std::max(count, nn::kernels::keys_at_once(type, count)), count);
     if (keys == count) {
       measure_earlier(rates, recorder, current, whole, [&]() -> Keys& { return slices.next().keys(); });

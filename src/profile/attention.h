@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of slices over their own keys and over earlier slices', with the work around it: reordering the
-// output to token rows, merging partial results, adding the gradients of keys and values. Earlier keys are as
-// many as one call of a run goes over (keys_at_once() of nn/kernels/attention.h), and lie one after the other
-// already: that copy is not measured.
+// Measures attention of slices over their own keys and over earlier slices', with the work around it:
+// reordering the output to token rows, merging partial results, adding the gradients of keys and values.
+// There are as many earlier keys as one call of a run takes (keys_at_once() in nn/kernels/attention.h),
+// already contiguous: the copy that joins them is not measured.
 #pragma once
 
 #include "profile/measurements.h"

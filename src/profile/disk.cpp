@@ -27,7 +27,7 @@ class ScratchFile {
 
   void write_through(const std::vector<char>& piece) {
     for (std::size_t at = 0; at < kFile; at += kPiece) {
-      errno = ENOSPC;  // which a short write does not set
+      errno = ENOSPC;  // a short write does not set it
       if (pwrite(descriptor_, piece.data(), kPiece, static_cast<off_t>(at)) != static_cast<ssize_t>(kPiece))
         fail("cannot write 64 MiB in the folder");
     }

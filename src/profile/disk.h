@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies to and from disk.
+// Measures writing to disk and reading back.
 #pragma once
 
 #include <functional>
@@ -10,10 +10,10 @@
 
 namespace penstock::profile {
 
-// A read-write descriptor of an unnamed file in the folder; -1 and errno on failure.
+// Returns a read-write descriptor of an unnamed file in the folder; -1 and errno on failure.
 using OpenUnnamed = std::function<int(const std::string& folder)>;
 
-// With an unnamed file in `folder`, measured on rank 0; both 0 on other ranks.
+// Uses an unnamed file in `folder`. Measured on rank 0; both rates are 0 on other ranks.
 DiskRates measure_disk(Recorder& recorder, const std::string& folder, const OpenUnnamed& open);
 
 }  // namespace penstock::profile

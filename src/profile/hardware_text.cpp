@@ -80,7 +80,7 @@ std::string device_section(const std::string& name, const MachineFacts& facts, c
   const auto peak = [](const char* key, const ProductRates& rates, const char* comment) {
     return rates.forward.empty() ? std::string() : line(key, greatest(rates) / 1e12, comment);
   };
-  constexpr double kMostReserved = 0.99;  // a full machine has speeds too
+  constexpr double kMostReserved = 0.99;  // reserved_gb must stay below memory_gb
   const double memory = facts.memory_bytes / facts.sharers / 1e9;
   const double used = facts.used_bytes / facts.sharers / 1e9 + (facts.card ? 0 : 0.3);
   return "\n[device]                     # a rank\n" + line("name", json_quote(name), "as asked for") +
@@ -113,7 +113,7 @@ std::string efficiency_section(const Measurements& measured) {
          line("step_ms", "0.0", "within the measured rates");
 }
 
-// Bytes/s from the smallest to the largest message; without messages those of copies.
+// Bytes/s from the smallest to the largest message; without messages the rate of copies.
 double message_rate(const Measurements& measured, const Numbers& seconds) {
   const Numbers& kb = measured.sizes.message_kb;
   const double slope = seconds.back() - seconds.front();

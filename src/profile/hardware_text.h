@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hardware file of a measured machine, every figure with its method.
+// The hardware file of a measured machine; every figure states its method.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace penstock::profile {
 
-// TOML in the form of hardware/*.toml; `name` is the machine's name in the file. Ranks are its devices.
+// TOML in the format of hardware/*.toml; `name` is the machine's name in the file. Ranks are its devices.
 std::string hardware_text(const std::string& name, const MachineFacts& facts, const Measurements& measured);
 
 }  // namespace penstock::profile

@@ -7,7 +7,7 @@
 namespace penstock::profile {
 
 struct HostMemory {
-  double total = 0;  // bytes: of the host, or of the control group if less
+  double total = 0;  // bytes, of the host or, if less, of the control group
   double used = 0;   // currently used, by any process
 };
 HostMemory host_memory();

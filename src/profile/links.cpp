@@ -32,8 +32,8 @@ void there_and_back(comm::Communicator& world, int peer, bool first, std::span<s
   if (!first) send();
 }
 
-// The median of a fixed number of rounds, on the side that starts: both sides must make the same number, so
-// the clock cannot decide it.
+// Half the median of a fixed number of round trips: both sides must make the same number, so the clock cannot
+// decide it.
 Seconds one_way(comm::Communicator& world, int peer, bool first, std::size_t bytes) {
   const at::Tensor room = at::zeros({static_cast<std::int64_t>(bytes)}, backend::on_device(at::kByte));
   const std::span buffer(static_cast<std::byte*>(room.mutable_data_ptr()), bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages between neighbouring ranks.
+// Measures messages between neighbouring ranks.
 #pragma once
 
 #include <string>
@@ -10,17 +10,17 @@
 
 namespace penstock::profile {
 
-// With whom a rank exchanges messages: neighbours on its host, and equal places on neighbouring hosts; -1:
-// nobody. Partners name each other.
+// The ranks that a rank exchanges messages with: its neighbour on its host, and the rank at the same place on
+// the neighbouring host; -1: none. Partners name each other.
 struct MessagePartners {
   int here = -1, away = -1;
 };
-// `hosts`: of each rank, by name.
+// `hosts`: the host name of each rank.
 MessagePartners message_partners(const std::vector<std::string>& hosts, int rank);
 
-// Seconds of a message of each size, of the compute device's memory, between partners (-1: this rank has
-// none): half a round trip, all pairs at once. Non-decreasing in size. Zeros where nobody has a partner.
-// Collective.
+// Returns the seconds of a message of each size, in the compute device's memory, between partners (-1: this
+// rank has none): half a round trip, all pairs at once. Non-decreasing in size. Zeros if no rank has a
+// partner. Collective.
 Numbers measure_messages(Recorder& recorder, const Sizes& sizes, int partner);
 
 }  // namespace penstock::profile

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measured rates of a machine, per rank. Rates are work, by the formulas given here, over median seconds;
-// each list has one number per size of its own list of sizes.
+// Measured rates of a machine, per rank. A rate is work, by the formulas given here, over median seconds;
+// each list has one number per entry of its list of sizes.
 #pragma once
 
 #include <string>
@@ -17,28 +17,28 @@ struct Sizes {
   Numbers attention_tokens{64, 128, 256, 512, 1024, 2048};
   Numbers elementwise_tokens{64, 256, 1024};  // hidden states of elementwise_hidden elements
   Numbers message_kb{1, 16, 128, 512, 2048, 8192};
-  // Attention's heads, and the layer whose elementwise work is measured.
+  // Heads of attention, and the layer whose elementwise work is measured.
   std::int64_t attention_heads = 8, head_size = 64;
   std::int64_t elementwise_hidden = 512, elementwise_ffn = 1376, elementwise_heads = 8;
   std::int64_t copy_bytes = 64 << 20;
 };
 
-// Of a device that is as fast as cards are: products in matrices of Llama's widths, 32 heads of 128.
+// Sizes for a card or a device as fast: matrices of Llama's widths, 32 heads of 128.
 Sizes large_sizes();
 
-// FLOP/s of products of m = tokens and k = n = width (2·m·n·k), by the kernels that training uses.
+// FLOP/s of products with m = tokens and k = n = width (2·m·n·k), by the kernels that training uses.
 struct ProductRates {
-  Numbers forward, input, weight;  // for each number of tokens, a row over widths
+  Numbers forward, input, weight;  // one row of widths per number of tokens
 };
 
-// FLOP/s of calls with as many keys as queries, or with as many earlier ones as a run's calls go over: own
-// keys are causal, which halves the work; a backward counts 2.5 times a forward. Includes the copies and sums
-// around them.
+// FLOP/s of calls with as many keys as queries, or with as many earlier keys as one call of a run takes. Own
+// keys are causal, which halves the work; a backward counts as 2.5 forwards. Includes the copies and sums
+// around the calls.
 struct AttentionRates {
   Numbers own, own_backward, earlier, earlier_backward;
 };
 
-// Bytes/s of a layer's elementwise work, and bytes of hidden states.
+// Bytes/s of a layer's elementwise work; `bytes` are those of the hidden states.
 struct ElementwiseRates {
   Numbers bytes, forward, backward;
 };
@@ -46,7 +46,7 @@ struct ElementwiseRates {
 // Bytes/s.
 struct DiskRates {
   double write = 0, read = 0;
-  std::string unknown;  // why both are 0, as where the folder is full or cannot be written
+  std::string unknown;  // why both are 0, e.g. the folder is full or read-only
 };
 
 struct Measurements {
@@ -56,28 +56,28 @@ struct Measurements {
   AttentionRates attention;
   ElementwiseRates elementwise;
   double optimizer_rate = 0;   // bytes/s
-  std::string optimizer_work;  // on which parameters, in words
+  std::string optimizer_work;  // the optimizer's parameters, in words
   Seconds layer_seconds = 0;   // of the request's layers
-  Seconds gap = 0;  // between two kernels: what the layers took beyond the figures above, over their kernels
-  double copy_rate = 0;    // bytes/s between device and host per rank, each way; of the CPU, within memory
+  Seconds gap = 0;             // between two kernels: the layers' time beyond the figures above, per kernel
+  double copy_rate = 0;    // bytes/s between device and host per rank, each way; on the CPU, within memory
   double memory_rate = 0;  // bytes/s read and written by copies within the device's memory
   DiskRates disk;
-  Numbers message_seconds;  // of each size, between ranks of a host
-  Numbers network_seconds;  // the same between hosts; empty: there is one
+  Numbers message_seconds;  // per size, between ranks of a host
+  Numbers network_seconds;  // the same between hosts; empty with a single host
 
-  bool once = false;     // computation was measured in one round, of one call each that was not warmed up
+  bool once = false;     // computation was measured in one round, one call each, without warm-up
   double disturbed = 0;  // share of repeats in which the thread was preempted
-  double spread = 0;     // mean over the figures of interquartile range over median
+  double spread = 0;     // interquartile range over median, mean over the figures
 };
 
 // Description of the machine, for the file.
 struct MachineFacts {
   std::string description;  // processor, instructions; or the card
-  int ranks = 1;            // of this machine
-  int elsewhere = 0;        // of other ones, measured together with these
+  int ranks = 1;            // on this machine
+  int elsewhere = 0;        // on other machines, measured together with these
   int threads = 1;          // per rank
   std::string transport;    // "threads of one process"
-  bool card = false;        // else the processor
+  bool card = false;        // else the CPU
   double memory_bytes = 0;  // of the card, or of the host or the limit of a container
   int sharers = 1;          // ranks that share it
   double used_bytes = 0;    // currently used

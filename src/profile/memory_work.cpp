@@ -68,8 +68,8 @@ class Layer {
       kernels::rms_norm_backward(other_, hidden_, weight_, normed_.scale, other_, grad_weight_);
       kernels::rope_backward(turned_, rotary_, 0, type_);
     }
-    // Gate and up become their gradients: of zeros, so that a call after many has no numbers near zero, which
-    // some processors are slow at.
+    // Gate and up become their gradients, which are zeros: repeated calls get no numbers near zero, which are
+    // slow on some processors.
     kernels::swiglu_backward(grad_product_, gate_, up_, product_);
   }
 

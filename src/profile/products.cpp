@@ -15,12 +15,12 @@
 namespace penstock::profile {
 namespace {
 
-// Matrices whose weights take turns: about those of five layers, of large ones a gigabyte.
+// Number of weight matrices to rotate through: about those of five layers; of large ones, a gigabyte.
 std::size_t matrices(std::int64_t bytes) {
   return static_cast<std::size_t>(std::clamp<std::int64_t>((1 << 30) / bytes, 3, 32));
 }
 
-// Drawn once: how fast kernels are does not depend on the numbers.
+// Drawn once: kernel speed does not depend on the values.
 at::Tensor numbers(std::int64_t rows, std::int64_t columns, at::ScalarType type) {
   return at::randn({rows, columns}, backend::on_device(at::kFloat)).to(type);
 }
@@ -42,7 +42,7 @@ struct Activations {
   Activations(std::int64_t tokens, std::int64_t width, at::ScalarType type)
       : inputs(cold_sets(tokens * width * at::elementSize(type)),
                [drawn = numbers(tokens, width, type)] { return drawn.clone(); }),
-        // Their memory is in use already, as in every step but the first.
+        // Their memory is mapped already, as in every step but the first.
         outputs(inputs.size(), [&] {
           return at::zeros({tokens, width}, backend::on_device(type));
         }) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layer's matrix products: forward, gradient of the input, gradient of the weights.
+// Measures a layer's matrix products: forward, gradient of the input, gradient of the weights.
 #pragma once
 
 #include <functional>
@@ -9,11 +9,11 @@
 
 namespace penstock::profile {
 
-// Alternates between several weight matrices, as in a model with several layers. Collective.
+// Rotates through several weight matrices, as in a model with several layers. Collective.
 ProductRates measure_products(Recorder& recorder, const Sizes& sizes, model::Precision precision);
 
-// A product of about a millisecond, always the same: what other figures are compared with. None for a card,
-// which other programs leave alone.
+// A fixed product of about a millisecond that other figures are compared with. Empty for a card, which other
+// programs leave alone.
 std::function<void()> yardstick();
 
 }  // namespace penstock::profile

@@ -34,7 +34,7 @@ void measure_computation(Recorder& recorder, const Request& request, const Say& 
   say("optimizer");
   measured.optimizer_rate = request.optimizer_bytes / recorder.seconds(request.optimizer);
   say("whole layers");
-  Seconds layers[5];  // of which the difference to the other figures is taken: the median of several
+  Seconds layers[5];  // median of several, since the other figures are subtracted from it
   for (Seconds& seconds : layers) seconds = recorder.seconds(request.layers);
   std::ranges::nth_element(layers, layers + 2);
   measured.layer_seconds = layers[2];

@@ -15,13 +15,13 @@ namespace penstock::profile {
 struct Request {
   Sizes sizes;
   model::Precision precision = model::Precision::BF16;
-  bool other_precision = true;  // products in f32 next to bf16, and the reverse
+  bool other_precision = true;  // also products in the other of bf16 and f32
   Effort effort;
-  std::vector<std::string> hosts;  // of each rank, by name
+  std::vector<std::string> hosts;  // host name of each rank
   std::string disk_folder;
   OpenUnnamed open_unnamed;  // opens the file for the disk measurement
-  // One optimizer pass over its parameters, and its bytes: passed in by the trainer, which this folder cannot
-  // include.
+  // One optimizer pass over its parameters, and its bytes. The trainer passes it in, since this folder cannot
+  // include the trainer.
   std::function<void()> optimizer;
   double optimizer_bytes = 0;
   std::string optimizer_work;  // its parameters, in words

@@ -24,7 +24,7 @@ Effort Recorder::effort_now() const {
 
 namespace {
 
-// Their mean, or the lesser where one round was disturbed.
+// The mean, or the lesser if one round was disturbed.
 Seconds of_two_rounds(Seconds first, Seconds second) {
   constexpr double kDisturbed = 1.2;
   const auto [less, more] = std::minmax(first, second);
@@ -33,7 +33,7 @@ Seconds of_two_rounds(Seconds first, Seconds second) {
 
 }  // namespace
 
-// Short beside a figure.
+// Short compared with a figure.
 Seconds Recorder::yardstick_now() const {
   return yardstick_ ? measure_(yardstick_, {.budget = 0, .least = 3}).seconds : 0;
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures figures one by one on all ranks together, so that shared resources are shared as in training:
+// Measures figures one by one on all ranks together, so that shared resources are contended as in training:
 // ranks start a figure together, and its seconds are the mean over ranks. On a busy machine later figures get
-// fewer repeats, so that a whole profile takes under two minutes. Disturbances of seconds, which all repeats
-// of a figure would share, are met by taking figures once more later.
+// fewer repeats, so that a whole profile takes under two minutes. A disturbance of a few seconds affects all
+// repeats of a figure; therefore figures are measured again later.
 //
-// What other programs leave of a processor changes from second to second, and then figures that are compared
-// with each other are of different machines. So computation is measured beside a yardstick, a product that
-// is always the same: a figure taken while that took a tenth longer than it mostly does counts a tenth less.
+// Other programs' load on a processor changes from second to second, which distorts comparisons between
+// figures. So computation is compared with a yardstick, a product that is always the same: if the yardstick
+// took a tenth longer than usual around a figure, the figure is scaled down accordingly.
 #pragma once
 
 #include <functional>
@@ -28,12 +28,12 @@ class Recorder {
   // Collective. Returns the same value on every rank.
   Seconds seconds(const std::function<void()>& work);
 
-  // From now on figures are taken between two measurements of this, which follows each; of nothing if it is
-  // empty.
+  // From now on the yardstick is measured after every figure, so that each figure lies between two of its
+  // measurements; empty: no yardstick.
   void compare_with(std::function<void()> yardstick);
 
-  // From now on the figures are those measured so far, in the same order: seconds() returns the mean of both
-  // times, or the lesser if the other is more than a fifth longer. Both by the yardstick's median so far.
+  // Starts the second round, of the same figures in the same order: seconds() returns the mean of both
+  // rounds, or the lesser if the other is over a fifth longer, both scaled by the yardstick's median so far.
   void take_again();
 
   comm::Communicator& world() { return world_; }
@@ -43,12 +43,12 @@ class Recorder {
  private:
   struct Figure {
     Seconds seconds = 0;
-    Seconds yardstick = 0;  // around it; 0 without
+    Seconds yardstick = 0;  // around it; 0 without one
   };
   Effort effort_now() const;
   Seconds yardstick_now() const;
   Figure measured(const std::function<void()>& work);
-  // As if the yardstick had taken what it mostly takes.
+  // The figure's seconds, scaled to the yardstick's usual time.
   Seconds compared(const Figure& figure) const;
 
   comm::Communicator& world_;
@@ -56,9 +56,9 @@ class Recorder {
   Measure measure_;
   Seconds began_;
   std::function<void()> yardstick_;
-  Seconds yardstick_took_ = 0;  // after the figure before
-  Seconds usual_ = 0;           // of the yardstick, once known
-  std::vector<Figure> first_;   // those of the first time, in their order
+  Seconds yardstick_took_ = 0;  // after the previous figure
+  Seconds usual_ = 0;           // the yardstick's median, once known
+  std::vector<Figure> first_;   // the first round's, in order
   std::size_t next_ = 0;
   bool again_ = false;
   double repeats_ = 0, disturbed_ = 0, spread_ = 0, figures_ = 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands that take turns: a training step comes back to a tensor after many others, which have taken its
-// place in the processor's caches. Measured on the same operands again and again, a kernel seems up to twice
-// as fast.
+// Operands that take turns. A training step returns to a tensor after many others have evicted it from the
+// processor's caches; measured repeatedly on the same operands, a kernel seems up to twice as fast.
 #pragma once
 
 #include <algorithm>
@@ -27,8 +26,8 @@ class Ring {
   std::size_t turn_ = 0;
 };
 
-// Sets of operands of so many bytes that are in use before the first one's turn comes again: 96 MiB of them,
-// but not more than the tensors of a few layers.
+// Number of operand sets of `bytes` bytes to rotate through: 96 MiB in all, but not more than the tensors of
+// a few layers.
 inline std::size_t cold_sets(std::int64_t bytes) {
   constexpr std::int64_t kFootprint = 96 << 20;
   return static_cast<std::size_t>(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Costs that a Python function gives for each action. It is asked before the simulation begins, once for each
-// action in the program's order, so that the simulation itself runs without the interpreter.
+// Costs that a Python function gives for each action. It is called before the simulation, once per action in
+// program order, so that the simulation itself runs without the interpreter.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -16,12 +16,12 @@ namespace penstock::python {
 
 using SecondsOfActions = std::vector<std::vector<Seconds>>;  // [device][op]; 0 for other ops
 
-// function(kind, stage, micro_batch, slice) in seconds; kinds are "F", "B", "I", "W". What it raises goes on
-// to the caller. Throws InputError that names the action when it returns no number, NaN, infinity or a
-// negative one.
+// function(kind, stage, micro_batch, slice) in seconds; kinds are "F", "B", "I", "W". Its exceptions
+// propagate to the caller. Throws InputError that names the action if it returns a negative number, NaN,
+// infinity or no number.
 SecondsOfActions seconds_of_actions(nanobind::callable function, const schedule::Program& program);
 
-// Actions take what the list says; `others` answers for everything else.
+// Actions take the seconds of the list; all else costs what `others` says.
 class ActionCosts final : public sim::ForwardedCosts {
  public:
   ActionCosts(SecondsOfActions seconds, std::shared_ptr<const sim::Costs> others)
@@ -30,7 +30,7 @@ class ActionCosts final : public sim::ForwardedCosts {
   Seconds seconds(int device, std::uint32_t index, const schedule::Op& op) const override {
     return is_action(op.kind) ? seconds_[device][index] : others_->seconds(device, index, op);
   }
-  // The same share of an action as the others say.
+  // The same fraction of an action as in `others`.
   sim::AttentionShare attention(int device, std::uint32_t index, const schedule::Op& op) const override {
     return scaled(others_->attention(device, index, op), device, index, op);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the extension module penstock._core. It has plain functions and values alone; the Python
-// files of penstock/ give them names, defaults and units.
+// The parts of the extension module penstock._core. It has only plain functions and values; the Python files
+// of penstock/ add names, defaults and units.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -29,7 +29,7 @@ using schedule::OpKind;
 using schedule::Program;
 using schedule::Schedule;
 
-// Messages name arguments as Python has them, where the program's name its flags.
+// Makes error messages name Python arguments instead of command-line flags.
 template <class Work>
 auto naming_arguments(Work&& work) try {
   return work();
@@ -51,12 +51,12 @@ OpKind kind_of(const std::string& word) {
   throw InputError("kind " + json_quote(printable(word)) + " is unknown");
 }
 
-// Rows of stages and slices, one after the other; links of [from][to].
+// Flattened tables: [stage][slice], and links [from][to].
 struct Table {
   std::map<std::string, std::vector<double>> seconds;  // by the kind's word
   std::vector<double> latency, bytes_per_second;
   std::vector<double> record, weight_record, kv_gradient;  // bytes
-  std::vector<double> message;                             // bytes of each slice's
+  std::vector<double> message;                             // bytes, per slice
 };
 
 void give_links(sim::CostTable& costs, const Table& table) {
@@ -107,7 +107,7 @@ CostsValue parsed_costs(const std::string& text, const std::string& origin, cons
   return costs_value(sim::parse_cost_table(text, origin, sim::extent_of(schedule)));
 }
 
-// Of a device [exchange, start, end, waiting, processor, ...].
+// Reads a device's [exchange, start, end, waiting, processor, ...].
 std::vector<schedule::ExchangeSpan> spans_of(const std::vector<double>& numbers, const Program& program,
                                              const std::string& origin) {
   std::vector<schedule::ExchangeSpan> spans;
@@ -124,11 +124,11 @@ std::vector<schedule::ExchangeSpan> spans_of(const std::vector<double>& numbers,
   return spans;
 }
 
-// Of each device and op [start, end, start, end, ...]; of the exchange see above.
+// `times` has [start, end, ...] over the ops of each device; `exchange` is as above, per device.
 CostsValue measured_costs(const Program& measured, const std::vector<std::vector<double>>& times,
                           const std::vector<std::vector<double>>& exchange, const std::string& origin,
                           const Schedule& schedule) {
-  schedule::require_legal(measured, origin);  // what averages it relies on that
+  schedule::require_legal(measured, origin);  // sim::average relies on that
   schedule::Timeline timeline;
   for (const std::vector<double>& device : times) {
     auto& events = timeline.devices.emplace_back();

@@ -6,7 +6,7 @@
 namespace penstock::python {
 
 void ask_interpreter() {
-  constexpr int kCallsBetweenLooks = 16;  // at the clock, which costs more than a call
+  constexpr int kCallsBetweenLooks = 16;  // at the clock, since reading it costs more than a call
   constexpr Seconds kBetweenQuestions = 0.02;
   static thread_local int calls = 0;
   static thread_local Seconds last = 0;

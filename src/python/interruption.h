@@ -8,7 +8,7 @@
 
 namespace penstock::python {
 
-// Asks the interpreter now and then (every few milliseconds) for signals; throws what their handlers raised.
+// Checks the interpreter for signals, at most every 20 ms; throws what their handlers raised.
 void ask_interpreter();
 
 class Interruptible {

@@ -3,7 +3,7 @@
 
 NB_MODULE(_core, module) {
   module.doc() = "The pure half of Penstock: schedules, checks, simulation, memory, plans.";
-  nanobind::set_leak_warnings(false);  // values that a notebook still shows at its end are no defect
+  nanobind::set_leak_warnings(false);  // values that a notebook still shows at its end are not leaks
   penstock::python::add_errors(module);
   penstock::python::add_schedules(module);
   penstock::python::add_programs(module);

@@ -35,7 +35,7 @@ struct Answer {
   Plan plan;
 };
 
-// `model`: a known one, or the path of a config.json or of its folder; empty: the file's.
+// `model`: a known model, or the path of a config.json or of its folder; empty: that of the file.
 Answer answer(const std::string& file, const std::string& model, const std::vector<std::string>& more,
               bool layout_alone) {
   return released([&] {
@@ -65,7 +65,7 @@ nb::list memory_of(const Answer& answer, bool pareto, std::size_t number) {
 }
 
 struct MachineWork {
-  std::string model;  // known, or a folder with a config.json
+  std::string model;  // known, or the path of a config.json or of its folder
   std::int64_t seq_len = 0, micro_batch = 1;
   int tensor = 1, context = 1;
   std::string policy = "none";
@@ -76,7 +76,7 @@ model::Shape shape_of(const std::string& model) {
   return is_path ? run::read_model_sizes(model) : plan::find_model(model).shape;
 }
 
-// Messages name the argument.
+// Makes error messages name the Python argument.
 void require_tensor(const model::Shape& shape, int tensor) try {
   run::require_shards(shape, tensor);
 } catch (const InputError& error) {
@@ -86,7 +86,7 @@ void require_tensor(const model::Shape& shape, int tensor) try {
   throw InputError(text);
 }
 
-// Layers spread evenly over the stages, slices over the tokens: as a run with parallel.layers = "even".
+// Splits layers evenly over stages and tokens over slices, like a run with parallel.layers = "even".
 sim::Work work_of(const MachineWork& asked, const schedule::Schedule& schedule,
                   const sim::Hardware& hardware) {
   sim::Work work{.shape = shape_of(asked.model)};

@@ -27,7 +27,7 @@ using schedule::Schedule;
 
 using SharedProgram = std::shared_ptr<Program>;
 
-// With the bytes of the costs' table, if they are one, which must have the times of the program.
+// Uses the bytes of the costs if they are a table, which must then have all times of the program.
 SharedProgram lower_legal(const Schedule& schedule, const CostsValue* costs, double offload,
                           bool vocabulary_parallel, const std::string& exchange, int exchange_limit) {
   return released([&] {

@@ -45,7 +45,7 @@ report::MemorySeries series_of(const sim::DeviceMemory& memory) {
   return series;
 }
 
-// Memory over time where every device has samples.
+// Memory over time; empty unless every device has samples.
 std::vector<report::MemorySeries> memory_of(const sim::Result& result) {
   std::vector<report::MemorySeries> memory;
   for (const sim::DeviceResult& device : result.devices) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a simulation tells: totals, devices, memory over time, the timeline.
+// Results of a simulation: totals, devices, memory over time, the timeline.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -56,7 +56,7 @@ nb::list devices_of(const Simulated& self) {
   return rows;
 }
 
-// One row for each op of the device, in its order; `self` owns the memory.
+// One row per op of the device, in order; `self` owns the memory.
 nb::dict timeline_of(nb::handle self, int device) {
   const auto& simulated = nb::cast<const Simulated&>(self);
   const auto& events = simulated.result.timeline.devices.at(device);
@@ -73,7 +73,7 @@ nb::dict timeline_of(nb::handle self, int device) {
   return columns;
 }
 
-// Bytes of each category from a time on, until the next row.
+// Bytes of each category, valid from the time of a row until the next row.
 nb::dict memory_of(nb::handle self, int device) {
   const auto& samples = nb::cast<const Simulated&>(self).result.devices.at(device).memory.samples;
   nb::dict columns;

@@ -20,7 +20,7 @@ constexpr const char* kExpected =
   throw InputError("kind " + given + " is unknown; expected F, B, I or W");
 }
 
-// A number that Python calls `what`, from 0 up to `most`.
+// Checks that the number, which Python calls `what`, is at least 0 and below `most`.
 int checked(std::int64_t value, const char* what, int most) {
   if (value >= 0 && value < most) return static_cast<int>(value);
   throw InputError(std::string(what) + " " + std::to_string(value) + " must be from 0 to " +
@@ -31,7 +31,7 @@ std::string shown(nb::handle value) { return printable(nb::repr(value).c_str());
 
 int number_in(nb::handle value, const char* what, int most) {
   int overflow = 0;
-  // Floats are refused: 1.5 is no stage. NumPy's integers have __index__.
+  // Floats are refused: 1.5 is not a stage. NumPy's integers have __index__.
   if (!PyIndex_Check(value.ptr()))
     throw InputError(std::string(what) + " " + shown(value) + " is no integer");
   const long long number = PyLong_AsLongLongAndOverflow(
@@ -46,7 +46,7 @@ Action action_of_tuple(PyObject* tuple) {
   PyObject* word = PyTuple_GET_ITEM(tuple, 0);
   Py_ssize_t letters = 0;
   const char* letter = PyUnicode_Check(word) ? PyUnicode_AsUTF8AndSize(word, &letters) : nullptr;
-  if (letter == nullptr) PyErr_Clear();  // text that is no UTF-8
+  if (letter == nullptr) PyErr_Clear();  // text that is not UTF-8
   const Kind kind = letters == 1 ? schedule::kind_of(*letter) : Kind::Idle;
   if (kind == Kind::Idle) refuse_kind(shown(word));
   const int slice = size == 4 ? number_in(PyTuple_GET_ITEM(tuple, 3), "slice", schedule::kMostSlices) : 0;
@@ -56,7 +56,7 @@ Action action_of_tuple(PyObject* tuple) {
           kind, false};
 }
 
-// Text may hold a pair that overlaps: two actions.
+// Text may contain an overlapped pair: two actions.
 void append(nb::handle cell, std::vector<Action>& row) {
   if (PyTuple_Check(cell.ptr())) {
     row.push_back(action_of_tuple(cell.ptr()));
@@ -66,7 +66,7 @@ void append(nb::handle cell, std::vector<Action>& row) {
     Py_ssize_t length = 0;
     const char* text = PyUnicode_AsUTF8AndSize(cell.ptr(), &length);
     if (text == nullptr) {
-      PyErr_Clear();  // no UTF-8
+      PyErr_Clear();  // not UTF-8
       throw InputError(shown(cell) + " is no action; " + kExpected);
     }
     schedule::parse_cell({text, static_cast<std::size_t>(length)}, row);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Configurations of the trainers that people run: explained, and written.
+// Explains configurations of other trainers.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the extension module passes around: costs of any kind, and a simulated program.
+// Values of the extension module: costs of any kind, and a simulated program.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace penstock::python {
 
 struct CostsValue {
   std::shared_ptr<const sim::Costs> costs;
-  std::shared_ptr<const sim::CostTable> table = {};  // the same; none for costs of other kinds
+  std::shared_ptr<const sim::CostTable> table = {};  // the same costs, if they are a table; else null
 };
 
 inline CostsValue costs_value(sim::CostTable costs) {
@@ -27,7 +27,7 @@ CostsValue costs_value(Kind costs) {
   return {std::make_shared<const Kind>(std::move(costs))};
 }
 
-// The program outlives the result, whose timeline is of it.
+// Keeps the program alive for the result, whose timeline refers to it.
 struct Simulated {
   std::shared_ptr<const schedule::Program> program;
   sim::Result result;

@@ -9,7 +9,7 @@
 
 namespace penstock::report {
 
-// Dark text on the ground, in 24-bit ANSI colours.
+// Dark text on background `ground`, in 24-bit ANSI colours.
 inline std::string paint(const Colour& ground, std::string_view text) {
   const auto code = [](const Colour& c) {
     return std::to_string(c.red) + ';' + std::to_string(c.green) + ';' + std::to_string(c.blue);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a timeline is one of a program.
+// Checks that a timeline belongs to a program.
 #pragma once
 
 #include "schedule/program.h"
@@ -7,7 +7,7 @@
 
 namespace penstock::report {
 
-// The timeline has the program's devices and one event per op, in the order of the ops (PENSTOCK_CHECK).
+// Requires the devices of the program and one event per op, in the order of the ops (PENSTOCK_CHECK).
 void check_timeline(const schedule::Program& program, const schedule::Timeline& timeline);
 
 }  // namespace penstock::report

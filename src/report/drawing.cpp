@@ -23,7 +23,7 @@ using schedule::Kind;
 using schedule::Op;
 using schedule::OpKind;
 
-// Which of its device's chunks a stage is.
+// The stages of a device, and which of its chunks each stage is.
 class Chunks {
  public:
   void add(int stage) { stages_.insert(stage); }
@@ -63,7 +63,7 @@ Box box_of(int device, const Cell& cell, bool sliced, const Chunks& chunks) {
                   " to " + std::to_string(cell.end)};
 }
 
-// "1GATHER_WEIGHTS of stage 1" where the token does not say of what.
+// Names the unit where the token does not: "1GATHER_WEIGHTS of stage 1".
 std::string name_of(const schedule::Program& program, const Op& op, bool sliced) {
   const bool of_unit = schedule::word_of(op.kind).key == schedule::KeyForm::Stage;
   return to_token(op, sliced) + (of_unit ? " of " + unit_text(program, op) : "");
@@ -86,7 +86,7 @@ constexpr std::string_view lane_name(schedule::Lane lane) {
   return lane == schedule::Lane::CopyOut ? "copy out" : "copy in";
 }
 
-// The lanes drawn for each device, from above.
+// The lanes drawn for each device, from top to bottom.
 std::vector<schedule::Lane> drawn_lanes(const schedule::Program& program) {
   using schedule::Lane;
   const auto any = [&](Lane lane) {
@@ -100,7 +100,8 @@ std::vector<schedule::Lane> drawn_lanes(const schedule::Program& program) {
   return lanes;
 }
 
-// Who takes a part of an action's attention, and whose part is taken during it.
+// Notes on which device takes a part of an action's attention, and for whom a device attends during an
+// action.
 class ExchangeNotes {
  public:
   ExchangeNotes(const schedule::Program& program, bool sliced) {

@@ -25,12 +25,12 @@ using Marks = std::set<std::pair<int, int>>;  // (device, position)
 // A device's line in a block.
 struct Line {
   std::string text;
-  std::vector<Kind> kinds;  // of each character; separators are idle
+  std::vector<Kind> kinds;  // one per character; separators are idle
 };
 
 class Grid {
  public:
-  // With marks given, blocks without any are left out.
+  // If marks are given, leaves out blocks without any.
   Grid(const Schedule& schedule, Layout layout, std::optional<Marks> marks, const GridOptions& options)
       : sliced_(is_sliced(schedule)),
         layout_(std::move(layout)),
@@ -65,7 +65,7 @@ class Grid {
     return marks_.contains({device, cell.position}) ? '>' + token + '<' : token;
   }
 
-  // Room that a unit needs so that every token fits into its cell; into its first unit where lines are cut.
+  // Width of a unit so that every token fits into its cell, or into its first unit if lines are split.
   std::size_t widest_unit() const {
     std::size_t widest = 1;
     for (int device = 0; device < std::ssize(layout_.devices); ++device) {
@@ -90,7 +90,7 @@ class Grid {
           static_cast<std::size_t>(to - from) * unit_width_ - (to == cell->end ? 1 : 0);  // the separator
       std::fill_n(line.text.begin() + at, width, cell->end - cell->start > 1 ? '=' : ' ');
       std::fill_n(line.kinds.begin() + at, width, cell->action.kind);
-      if (from != cell->start) continue;  // its token is in the block before
+      if (from != cell->start) continue;  // its token is in the previous block
       const std::string token = token_of(device, *cell);
       line.text.replace(at, token.size(), token);
     }
@@ -119,12 +119,12 @@ class Grid {
     }
   }
 
-  // The number of every fifth unit above it.
+  // A number above every fifth unit.
   std::string ruler(std::int64_t begin, std::int64_t end) const {
     std::string text = left_aligned(layout_.in_time ? "time" : "position", label_width_);
     for (std::int64_t unit = (begin + 4) / 5 * 5; unit < end; unit += 5) {
       const std::size_t at = label_width_ + static_cast<std::size_t>(unit - begin) * unit_width_;
-      if (text.size() > at) continue;  // the number before it is still being written
+      if (text.size() > at) continue;  // the previous number takes the space
       text.append(at - text.size(), ' ') += std::to_string(unit);
     }
     return text + '\n';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule as text: a line for each device, time to the right, tokens as in the CSV.
+// A schedule as text: one line per device, time to the right, tokens as in the CSV.
 #pragma once
 
 #include <map>
@@ -17,16 +17,16 @@ struct GridOptions {
   using Signs = std::map<std::pair<int, int>, char>;  // by device and position
   UnitTimes times;
   bool colour = false;   // ANSI escapes: a background for each kind
-  Signs signs = {};      // put behind the tokens of these actions
-  int most_columns = 0;  // characters in a line; a longer grid goes on in further blocks. 0: no limit
+  Signs signs = {};      // appended to the tokens of these actions
+  int most_columns = 0;  // characters per line; a longer grid continues in further blocks. 0: no limit
 };
 
-// In time (layout.h), or by position when the schedule cannot run to its end. "." is an idle unit, "=" fills
-// an action of several units.
+// In time (layout.h), or by position if the schedule cannot run to its end. "." is an idle unit, "=" fills an
+// action of several units.
 std::string grid(const schedule::Schedule& schedule, const GridOptions& options = {});
 
-// By position, the findings' cells marked as in >3F2<. Of several blocks only those with a marked cell are
-// shown; the first one when no finding has a cell.
+// Draws by position, with the cells of findings marked as in >3F2<. Shows only blocks with a marked cell; the
+// first block if no finding has a cell.
 std::string marked_grid(const schedule::Schedule& schedule, std::span<const schedule::Finding> findings,
                         const GridOptions& options = {});
 

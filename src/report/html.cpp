@@ -10,7 +10,7 @@
 namespace penstock::report {
 namespace {
 
-// In the order in which they run: report.js starts the page, so it is last.
+// In execution order: report.js starts the page, so it is last.
 constexpr std::array<std::string_view, 12> kScripts{"format.js", "decode.js", "explain.js", "timeline.js",
                                                     "strips.js", "panel.js",  "charts.js",  "bars.js",
                                                     "points.js", "heat.js",   "tables.js",  "report.js"};
@@ -44,7 +44,7 @@ std::string scripts() {
   return text;
 }
 
-// What a mark of the page stands for. Each stands once, in a place where the text can do no harm.
+// The replacement of a mark of the page. Each mark occurs once, where its text is safe.
 std::string content_of(std::string_view mark, const Report& report, const HtmlLimits& limits) {
   if (mark == "TITLE") return escape_html(report.title);
   if (mark == "STYLE") return std::string(asset("report.css"));

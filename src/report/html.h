@@ -10,16 +10,16 @@
 
 namespace penstock::report {
 
-// Bounds of what a page draws action by action. A page of one program of 20,000 actions stays under 2 MB.
+// Limits on the detail of a page. A page of one program of 20,000 actions stays under 2 MB.
 struct HtmlLimits {
-  std::size_t detailed_ops = 125'000;  // over all timelines; those beyond are drawn as shares of time
-  std::size_t share_cells = 200'000;   // of such timelines: devices x time slots x kinds
-  std::size_t memory_points = 60'000;  // over all memory curves; the greatest total of each slot is kept
-  std::size_t metric_points = 2'000;   // of each curve; the least and the greatest of each slot are kept
+  std::size_t detailed_ops = 125'000;  // over all timelines; further ones are drawn as shares of time
+  std::size_t share_cells = 200'000;   // for such timelines: devices x time slots x kinds
+  std::size_t memory_points = 60'000;  // over all memory curves; the maximum total of each slot is kept
+  std::size_t metric_points = 2'000;   // per curve; the minimum and maximum of each slot are kept
 };
 
-// Text of the report is shown as text, whatever markup it contains. Each timeline must have the devices of
-// its program and one event per op; memory is of all devices or none (PENSTOCK_CHECK).
+// Escapes all text of the report. Each timeline must have the devices of its program and one event per op;
+// memory must cover all devices or none (PENSTOCK_CHECK).
 std::string html_page(const Report& report, const HtmlLimits& limits = {});
 
 }  // namespace penstock::report

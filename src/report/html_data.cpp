@@ -18,7 +18,7 @@
 namespace penstock::report {
 namespace {
 
-constexpr double kTicks = 1 << 22;  // to a makespan: an op of a thousandth of it is known to 1/4000
+constexpr double kTicks = 1 << 22;  // per makespan; an op of 1/1000 of it has a resolution of 1/4000
 
 template <class Range, class Piece>
 std::string list(const Range& values, Piece piece) {
@@ -65,7 +65,7 @@ void check_track(const Run& run, const Track& track) {
   }
 }
 
-// How the limits are shared out among the timelines of a report.
+// Distributes the limits over the timelines of a report.
 class Plan {
  public:
   Plan(const Report& report, const HtmlLimits& limits) : limits_(limits) {
@@ -158,7 +158,7 @@ std::string track_json(const Run& run, const Track& track, bool measured, const 
   return object.text();
 }
 
-// Of more than `points` values the least and the greatest of each equal part are kept, in order.
+// Indices to keep: of more than `points` values, the minimum and maximum of each equal part, in order.
 std::vector<std::size_t> kept_values(const std::vector<double>& values, std::size_t points) {
   std::vector<std::size_t> kept;
   const std::size_t size = std::max<std::size_t>(values.size() / std::max<std::size_t>(points / 2, 1), 1);

@@ -4,6 +4,7 @@
 // {"title", "kinds": [{"word", "key", "lane", "colour"}], "compute": [kind..], "lanes", "series": [colour..],
 //  "lines": [colour..],
 //  "runs": [{"name", "stages", "slices", "configuration", "notes", "tables", "metrics",
+//            "heatMaps", "sliceNotes",
 //            "devices", "rows": [name..] or [], "groups": [{"name", "of": [group of each row]}],
 //            "program": see html_program.h, null when no timeline of it is drawn op by op,
 //            "tracks": [{"label", "measured", "makespan", "tick", "events" | "shares" and "slots",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON composed piece by piece, fit to stand inside a <script> element: no "<", ">" or "&" appears in it, so
-// no text can end the element or open a comment.
+// Composes JSON piece by piece, safe inside a <script> element: it contains no "<", ">" or "&", so no text
+// can end the element or open a comment.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace penstock::report {
 // A string literal.
 std::string json_text(std::string_view text);
 
-// Pieces are JSON already.
+// Pieces must be JSON already.
 class JsonList {
  public:
   JsonList& add(std::string_view piece) {

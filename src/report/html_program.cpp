@@ -86,7 +86,7 @@ std::vector<std::size_t> kept_entries(const MemorySeries& memory, std::size_t po
   return kept;
 }
 
-// The least power of two by which every value fits 24 bits, exact for small ones.
+// The smallest power of two in which all values fit into 24 bits; 1 (exact) for small values.
 Bytes memory_unit(const MemorySeries& memory) {
   Bytes greatest = 0, unit = 1;
   for (const auto& category : memory.bytes) {
@@ -96,7 +96,7 @@ Bytes memory_unit(const MemorySeries& memory) {
   return unit;
 }
 
-// Adds an op's time to the parts of the makespan that it covers.
+// Adds an op's time to the parts of the makespan that it covers, as a fraction of each part.
 void add_shares(std::vector<double>& row, const Event& event, Seconds width) {
   const auto last = static_cast<std::int64_t>(row.size()) - 1;
   const auto slot_at = [&](Seconds time) {

@@ -13,26 +13,26 @@
 
 namespace penstock::report {
 
-// {"sizes":[..],"devices":["base64",..]}; sizes are the distinct byte counts. The columns of a device follow
-// one another: count; kind; stage, micro-batch and slice (each by Columns::add_differences); peer + 1; index
-// of its bytes in sizes; number of waits; for each wait the distance back to the op waited for.
+// {"sizes":[..],"devices":["base64",..]}; sizes are the distinct byte counts. The columns of a device, in
+// order: count; kind; stage, micro-batch and slice (each by Columns::add_differences); peer + 1; index of its
+// bytes in sizes; number of waits; for each wait the distance back to the op waited for.
 std::string program_json(const schedule::Program& program);
 
-// ["base64",..], one of each device: per op, in issue order, its start (as difference from the end of the op
+// ["base64",..], one per device: for each op, in issue order, its start (as difference from the end of the op
 // before on its lane) and its duration, in ticks.
 std::string events_json(const schedule::Program& program, const schedule::Timeline& timeline, Seconds tick);
 
-// ["base64",..], one of each device: for each of `slots` equal parts of the makespan and each kind of
-// compute_kinds() one byte, the share of that time that the kind takes, in 1/255.
+// ["base64",..], one per device: for each of `slots` equal parts of the makespan and each kind of
+// compute_kinds() one byte, the fraction of that time that the kind takes, in 1/255.
 std::string shares_json(const schedule::Program& program, const schedule::Timeline& timeline,
                         std::size_t slots);
 
 // The kinds of ops that run on the compute lane.
 std::vector<schedule::OpKind> compute_kinds();
 
-// {"categories":[..],"unit":bytes,"data":"base64"}: count; times in ticks; then each category's
-// values in units (differences). Of more than `points` entries the greatest total and the last of each equal
-// part of the time are kept.
+// {"categories":[..],"unit":bytes,"data":"base64"}: count; times in ticks; then each category's values in
+// units (differences). Of more than `points` entries, keeps the maximum total and the last of each equal part
+// of the time.
 std::string memory_json(const MemorySeries& memory, Seconds tick, std::size_t points);
 
 }  // namespace penstock::report

@@ -24,8 +24,8 @@ std::vector<Cell> shown_cells(const std::vector<Action>& row) {
   return cells;
 }
 
-// When the cells of the group can start: their device is free and what they need is done. The cells of a pair
-// do not need each other.
+// Time at which the cells of the group can start: their device is free and their dependencies are done. The
+// cells of a pair do not depend on each other.
 std::int64_t ready_at(const UnitTable& table, const std::vector<std::int64_t>& ends, schedule::Cell first,
                       schedule::Cell cells, std::int64_t device_free) {
   std::int64_t ready = device_free;

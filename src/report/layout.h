@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When each action of a schedule runs, if every kind takes a fixed time and transfers take none: what the
-// papers' figures show.
+// Start times of the actions of a schedule if every kind takes a fixed time and transfers take none, as in
+// the papers' figures.
 #pragma once
 
 #include <cstdint>
@@ -33,12 +33,12 @@ struct Cell {
 
 struct Layout {
   std::vector<std::vector<Cell>> devices;  // actions in order; idle cells are left out
-  std::int64_t end = 0;                    // of the last action
+  std::int64_t end = 0;                    // end of the last action
   bool in_time = true;                     // otherwise a cell starts at its position and takes one unit
 };
 
-// Every action as early as its device and its dependencies allow; the second of an overlapped pair follows
-// the first. A schedule that cannot run to its end (deadlock, misorder) is laid out by position.
+// Places every action as early as its device and its dependencies allow; the second of an overlapped pair
+// follows the first. A schedule that cannot run to its end (deadlock, misorder) is laid out by position.
 Layout lay_out(const schedule::Schedule& schedule, const UnitTimes& times = {});
 
 Layout lay_out_by_position(const schedule::Schedule& schedule);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The colours of every drawing (SVG, report, terminal), in one place: Paul Tol's "light" scheme
-// (https://personal.sro.nl/~paul/ "Colour Schemes", 2021), made for cells with dark text and told apart by
-// colour-blind readers. Forward and backward, the pair that matters most, are its blue and its orange, which
-// differ in lightness too, so that they stay apart in grey print.
+// The colours of every drawing (SVG, report, terminal): Paul Tol's "light" scheme
+// (https://personal.sro.nl/~paul/ "Colour Schemes", 2021), made for cells with dark text and distinguishable
+// for colour-blind readers. Forward and backward, the pair that matters most, are its blue and its orange,
+// which also differ in lightness and so stay distinct in grey print.
 #pragma once
 
 #include <array>
@@ -28,11 +28,11 @@ inline constexpr Colour kCyan{0x99, 0xDD, 0xFF, "#99ddff"};
 inline constexpr Colour kPear{0xBB, 0xCC, 0x33, "#bbcc33"};
 inline constexpr Colour kOlive{0xAA, 0xAA, 0x00, "#aaaa00"};
 inline constexpr Colour kGrey{0xBB, 0xBB, 0xBB, "#bbbbbb"};
-inline constexpr Colour kText{0x1A, 0x1A, 0x1A, "#1a1a1a"};  // on all of them
+inline constexpr Colour kText{0x1A, 0x1A, 0x1A, "#1a1a1a"};  // text on any of them
 }  // namespace colour
 
-// For areas that come in any number and are no actions (memory categories, causes of idle time), in this
-// order: his "muted" scheme, which nobody takes for the colours above.
+// For any number of areas that are not actions (memory categories, causes of idle time), in this order: his
+// "muted" scheme, distinct from the colours above.
 inline constexpr std::array<Colour, 9> kSeriesColours{{{0x44, 0xAA, 0x99, "#44aa99"},
                                                        {0xDD, 0xCC, 0x77, "#ddcc77"},
                                                        {0xCC, 0x66, 0x77, "#cc6677"},
@@ -43,7 +43,7 @@ inline constexpr std::array<Colour, 9> kSeriesColours{{{0x44, 0xAA, 0x99, "#44aa
                                                        {0x11, 0x77, 0x33, "#117733"},
                                                        {0x88, 0x22, 0x55, "#882255"}}};
 
-// For thin lines on light and on dark ground (curves of several runs), in this order: his "bright" scheme.
+// For thin lines on light and dark backgrounds (curves of several runs), in this order: his "bright" scheme.
 inline constexpr std::array<Colour, 6> kLineColours{{{0x44, 0x77, 0xAA, "#4477aa"},
                                                      {0xEE, 0x66, 0x77, "#ee6677"},
                                                      {0x22, 0x88, 0x33, "#228833"},
@@ -106,7 +106,7 @@ constexpr Colour colour_of(schedule::Kind kind) {
   }
 }
 
-// A later chunk of a device is drawn a little darker, chunk after chunk, down to 3/4.
+// Draws later chunks of a device darker, chunk by chunk, down to 3/4.
 constexpr double chunk_lightness(int chunk, int chunks) {
   return chunks <= 1 ? 1.0 : 1.0 - 0.25 * chunk / (chunks - 1);
 }

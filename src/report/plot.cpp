@@ -32,7 +32,7 @@ std::string text(double x, double y, std::string_view anchor, std::string_view c
          (style.empty() ? "" : " class=\"" + std::string(style) + "\"") + ">" + escape(content) + "</text>\n";
 }
 
-// One curve in its own panel, from zero to its greatest value, with the value beside each point.
+// One curve in its own panel, from zero to its maximum, with the value above each point.
 class Panel {
  public:
   Panel(const Plot& plot, const Curve& curve, double left) : plot_(plot), curve_(curve), left_(left) {

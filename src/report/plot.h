@@ -9,13 +9,13 @@ namespace penstock::report {
 
 struct Curve {
   std::string name;
-  std::string unit;            // behind the labels of its axis; may be empty
-  std::vector<double> values;  // one per position; not negative, what is not finite leaves a gap
+  std::string unit;            // shown after the name; may be empty
+  std::vector<double> values;  // one per position; not negative; non-finite values leave a gap
 };
 
 struct Plot {
   std::string title;
-  std::string axis;                    // what the positions are values of
+  std::string axis;                    // name of the quantity at the positions
   std::vector<std::string> positions;  // their labels, evenly spaced
   std::vector<Curve> curves;           // each in a panel of its own, from zero up
 };

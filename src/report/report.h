@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a person is shown: one or more runs with what was predicted and measured of them. Plain values,
-// filled by the caller from a simulation or a run directory; html.h and trace.h draw them. All text is
-// untrusted and may hold anything.
+// The content of a report: one or more runs with their predictions and measurements. Plain values, filled by
+// the caller from a simulation or a run directory; html.h and trace.h draw them. All text is untrusted and
+// may contain anything.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@
 
 namespace penstock::report {
 
-// Bytes that one device holds, by category, as steps over time.
+// Bytes that one device holds, by category, as step functions of time.
 struct MemorySeries {
   std::vector<std::string> categories;    // "weights", "activations", ...
-  std::vector<Seconds> times;             // ascending; entry i holds from times[i] until times[i + 1]
+  std::vector<Seconds> times;             // ascending; entry i is valid from times[i] until times[i + 1]
   std::vector<std::vector<Bytes>> bytes;  // [category][time]
 };
 
@@ -43,7 +43,7 @@ struct Track {
   schedule::Timeline timeline;
   std::vector<MemorySeries> memory;              // one per device; empty: unknown
   std::vector<IdleCause> idle;                   // empty: unknown
-  std::vector<std::vector<KernelSpan>> kernels;  // of each device, in order; empty: unknown
+  std::vector<std::vector<KernelSpan>> kernels;  // one list per device, in order; empty: unknown
 };
 
 // A quantity over the steps of a run: loss, tokens per second.
@@ -51,10 +51,10 @@ struct Metric {
   std::string name;  // runs that share a name share a chart
   std::string unit;  // "tokens/s"; may be empty
   std::vector<double> steps;
-  std::vector<double> values;  // as many; what is not finite leaves a gap
+  std::vector<double> values;  // one per step; non-finite values leave a gap
 };
 
-// Numbers around 1 in rows and columns, drawn as colours.
+// A matrix of numbers around 1, drawn as colours.
 struct HeatMap {
   std::string title;
   std::string note;  // may be empty
@@ -68,34 +68,34 @@ struct Table {
   std::vector<std::vector<std::string>> rows;
 };
 
-// Rows that do something together: groups of one kind.
+// Groups of one kind, of rows that act together.
 struct RowGroups {
   std::string name;           // "tensor"
-  std::vector<int> group_of;  // of each row
+  std::vector<int> group_of;  // one per row
 };
 
 struct Run {
   std::string name;
   schedule::Program program;
   std::optional<Track> predicted;
-  std::vector<Track> measured;  // steps of which a timeline was kept, in order
+  std::vector<Track> measured;  // steps with a recorded timeline, in order
   std::vector<Metric> metrics;
   std::vector<HeatMap> heat_maps;
   std::vector<Table> tables;  // the accounting of memory and time
   std::string configuration;  // as text; empty: none
   std::vector<std::string> notes;
-  std::vector<std::vector<std::string>> slices;  // what each [micro-batch][slice] holds; or empty
+  std::vector<std::vector<std::string>> slices;  // contents of each [micro-batch][slice]; or empty
   std::vector<std::string> rows;                 // names of the program's devices; empty: "device 0", ...
-  std::vector<RowGroups> groups;                 // marked beside the rows of timelines
+  std::vector<RowGroups> groups;                 // marked next to the rows of timelines
 };
 
 enum class Unit : std::uint8_t { Seconds, Bytes, Count };
 
-// Rows of bars, each made of the same parts one after the other.
+// One stacked bar per row, all with the same parts in the same order.
 struct BarChart {
   struct Part {
     std::string name;
-    std::vector<double> values;  // one for each row; not negative
+    std::vector<double> values;  // one per row; not negative
   };
   std::string title;
   std::string note;  // may be empty
@@ -104,8 +104,8 @@ struct BarChart {
   std::vector<Part> parts;
 };
 
-// Points in a plane: ascending in x and joined as steps where each holds until the next; or, where x and y
-// are two accounts of one positive quantity, beside the line on which both agree, on logarithmic scales.
+// Points in a plane: ascending in x and joined as steps, each valid until the next; or, if `compared`, on
+// logarithmic scales with the line x = y.
 struct PointChart {
   struct Point {
     std::string name;
@@ -116,7 +116,7 @@ struct PointChart {
   std::string x_name, y_name;
   Unit x_unit = Unit::Count, y_unit = Unit::Count;
   std::vector<Point> points;
-  bool compared = false;  // x and y are such accounts
+  bool compared = false;  // x and y are two values of the same positive quantity
 };
 
 struct Report {

@@ -41,7 +41,7 @@ constexpr double kRowGap = 4;
 constexpr double kAxisHeight = 40;
 constexpr double kLegendHeight = 24;
 constexpr double kLeastAxis = 100;
-constexpr double kLeastWidth = 2;   // of a collective that takes no time
+constexpr double kLeastWidth = 2;   // of a collective without duration
 constexpr double kCharacter = 6.6;  // width of a label's character at 11 pixels
 
 std::string shaded(const Colour& colour, double lightness) {
@@ -56,7 +56,7 @@ std::string shaded(const Colour& colour, double lightness) {
 
 double text_width(std::string_view text) { return static_cast<double>(text.size()) * kCharacter; }
 
-// 1, 2 or 5 times a power of ten, so that neither ticks nor their numbers crowd.
+// 1, 2 or 5 times a power of ten, so that ticks and their numbers do not crowd.
 double tick_step(double end, double width) {
   const double least = end * 60 / width;
   const double power = std::pow(10, std::floor(std::log10(least)));
@@ -90,8 +90,8 @@ class SvgWriter {
   }
 
  private:
-  // So that every label fits, but for those of collectives and of the step, which may be very short; at least
-  // 14 pixels for the shortest box.
+  // Scale at which every label fits, except those of collectives and the optimizer step, which may be very
+  // short, and at which boxes are at least 14 pixels wide.
   double natural_scale() const {
     double scale = kLeastAxis / drawing_.end;
     for (const Box& box : drawing_.boxes) {

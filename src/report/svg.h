@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A drawing as an SVG file. Boxes have the colours of palette.h; other text follows the viewer's light or
-// dark scheme, the ground is left clear.
+// dark scheme; the background is transparent.
 #pragma once
 
 #include <string>

@@ -5,7 +5,7 @@
 
 namespace penstock::report {
 
-// json_quote replaces what is not UTF-8 and spells control characters out as \uXXXX.
+// json_quote replaces invalid UTF-8 and writes control characters as \uXXXX.
 std::string escape(std::string_view text) {
   const std::string quoted = json_quote(text);
   std::string escaped;

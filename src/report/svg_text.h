@@ -7,7 +7,7 @@
 
 namespace penstock::report {
 
-// Any bytes as the text of an element.
+// Escapes any bytes as the text of an element.
 std::string escape(std::string_view text);
 
 // A length with at most two decimals: "12", "3.25".

@@ -24,10 +24,10 @@ using schedule::OpKind;
 constexpr int kLeastColumns = 30;
 constexpr const Op* kIdle = nullptr;
 
-// What a lane of a device did longest in each of `columns` equal parts of the step.
+// The op that a lane of a device ran longest in each of `columns` equal parts of the step.
 struct Row {
   std::vector<const Op*> ops;
-  Seconds busy = 0;  // with one op or more
+  Seconds busy = 0;  // with at least one op
 };
 
 bool is_drawn(const Op& op, schedule::Lane lane) {
@@ -41,7 +41,7 @@ bool has_collectives(const schedule::Program& program) {
   });
 }
 
-// Collectives of one device overlap each other and are often short: one shows in every column that it
+// Collectives of one device overlap each other and are often short, so each shows in every column that it
 // touches.
 Row row_of(const schedule::DeviceProgram& device, const std::vector<Event>& events, schedule::Lane lane,
            Seconds makespan, int columns) {
@@ -68,7 +68,7 @@ Row row_of(const schedule::DeviceProgram& device, const std::vector<Event>& even
   return row;
 }
 
-// Serving context exchange is work, waiting for it inside an op is none.
+// Serving context exchange counts as busy; waiting for it inside an op does not.
 Seconds computing_seconds(const schedule::Program& program, const schedule::Timeline& timeline, int d) {
   std::span<const schedule::ExchangeSpan> exchanges;
   if (!timeline.exchanges.empty()) exchanges = timeline.exchanges[d];
@@ -86,7 +86,7 @@ char digit_of(const Op& op) {
   return is_action(op.kind) ? static_cast<char>('0' + op.key.micro_batch % 10) : '+';
 }
 
-// Letters, or on coloured ground the last digit of the micro-batch, or stage, where an op begins.
+// Letters; or, with colours, the last digit of the micro-batch, or stage, where an op begins.
 std::string cells(const Row& row, bool colour) {
   std::string text;
   for (std::size_t begin = 0, end = 0; begin < row.ops.size(); begin = end) {

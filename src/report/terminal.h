@@ -10,19 +10,19 @@
 namespace penstock::report {
 
 struct TerminalStyle {
-  int width = 80;       // columns; narrower than 30 counts as 30
-  bool colour = false;  // ANSI colours of palette.h; else letters alone
-  int devices = 40;     // more devices than that: the first ones, and a line that says how many are left out
+  int width = 80;       // columns; at least 30
+  bool colour = false;  // ANSI colours of palette.h; else letters only
+  int devices = 40;     // if there are more: the first ones, and a line with the number left out
 };
 
-// Each column stands for an equal part of the step and shows what the device did longest in it: F, B, I, W
-// (micro-batch numbers where colours tell the kinds), "+" for other work, blank for idle. Right of it the
-// share of the step that the device was busy, with what it served of context exchange; below it the times and
-// what the letters mean.
+// Each column is an equal part of the step and shows the op that the device ran longest in it: F, B, I, W
+// (micro-batch numbers if colours show the kinds), "+" for other work, blank for idle. To the right, the
+// percentage of the step that the device was busy, including served context exchange; below, the times and a
+// legend.
 //
 //   device 0 |FFFFFFFFBBBBFFBBBBFFBBBB ...|  86 %
 //
-// Where there are collectives, each device has a second line for them, G and R (with colours: stages).
+// If there are collectives, each device has a second line for them, G and R (with colours: stages).
 // Lines end with "\n". The timeline has one event per op of the program.
 std::string terminal_timeline(const schedule::Program& program, const schedule::Timeline& timeline,
                               const TerminalStyle& style = {});

@@ -22,12 +22,12 @@ namespace {
 using schedule::Event;
 using schedule::Op;
 
-constexpr int kThreadsPerLane = 10'000;  // thread ids kept for a lane's overlapping transfers
+constexpr int kThreadsPerLane = 10'000;  // thread ids reserved for a lane's overlapping transfers
 constexpr std::array<std::string_view, schedule::kLanes> kLaneNames{"compute",  "send",    "receive",
                                                                     "copy-out", "copy-in", "collective"};
 constexpr int kKernelThread = static_cast<int>(kLaneNames.size()) * kThreadsPerLane;
 
-using Nanoseconds = std::int64_t;  // whole: rounded ends meet where exact ones do
+using Nanoseconds = std::int64_t;  // whole, so that adjacent events stay adjacent
 
 struct Span {
   Nanoseconds start = 0, end = 0;
@@ -108,13 +108,12 @@ void TraceWriter::place_spans() {
     Span& receive = spans_[message.destination][message.receive];
     Span& send = spans_[message.source][message.send];
     receive.start = std::clamp(send.start, receive.start, receive.end);
-    // Ends of flows bind to what is under way at their time: nothing of no length, nothing else beside it.
+    // The ends of a flow bind to the events that are running at their times, so these need a length.
     for (Span* end : {&send, &receive}) end->end = std::max(end->end, end->start + 1);
   }
 }
 
-// Viewers want the events of a thread one after the other: the first thread of the lane that is free, or a
-// new one.
+// Viewers need sequential events in a thread: uses the first free thread of the lane, or a new one.
 void TraceWriter::place_threads(int device) {
   const auto& ops = process_->program.devices[device].ops;
   std::vector<std::uint32_t> order(ops.size());
@@ -199,7 +198,7 @@ std::string TraceWriter::arguments(int device, std::uint32_t index) const {
   return text + "}";
 }
 
-// A flow's ends bind to the events that are under way at their times.
+// The ends of a flow bind to the events that are running at their times.
 void TraceWriter::add_flow(const schedule::Delivery& message) {
   const Span& send = spans_[message.source][message.send];
   const Span& receive = spans_[message.destination][message.receive];
@@ -221,7 +220,7 @@ void TraceWriter::add_kernels(int device) {
   }
 }
 
-// What the device computed for others, and its waits for what others computed.
+// Attention that the device computed for others, and its waits for attention that others computed.
 void TraceWriter::add_exchange(int device) {
   name_thread(device, kKernelThread + 1, "exchange");
   for (const schedule::ExchangeSpan& span : process_->timeline.exchanges[device]) {

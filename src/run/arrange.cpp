@@ -23,7 +23,7 @@ std::int64_t micro_batches(const Options& options) {
   return options.train.batch / (options.train.micro_batch * options.parallel.dp);
 }
 
-// Vocabulary parallelism is offered by name, and for files in whose slots its visits fit.
+// Vocabulary parallelism needs a named schedule that supports it, or a file whose slots fit its visits.
 void require_vocabulary(const Options& options, const schedule::Schedule& schedule) {
   const ScheduleOptions& chosen = options.schedule;
   if (!chosen.vocabulary_parallel) return;

@@ -8,16 +8,16 @@
 
 namespace penstock::run {
 
-// The options are settled (settle.h); fills in the slices of a file. Throws InputError for an unknown name
-// (with the nearest), more slices than tokens, more stages than layers, a file for other devices or
-// micro-batches, and vocabulary parallelism of a schedule that does not take it (by name), or has no slots
-// for it (a file); NoAnswer when the file holds an illegal schedule.
+// Options must be settled (settle.h); fills in schedule.slices from a file. Throws InputError for an unknown
+// name (with the nearest), more slices than tokens, more stages than layers, a file for other devices or
+// micro-batches, and vocabulary parallelism with a named schedule that does not support it or a file without
+// slots for it; NoAnswer if the file holds an illegal schedule.
 schedule::Schedule arrange(Options& options);
 
-// The request for the schedule of that name and size, for so many micro-batches.
+// The request for the options' named schedule with `micro_batches` micro-batches.
 schedule::Request request_of(const Options& options, std::int64_t micro_batches);
 
-// The schedule of that name and size, for so many micro-batches.
+// Generates that schedule.
 schedule::Schedule generate(const Options& options, std::int64_t micro_batches);
 
 }  // namespace penstock::run

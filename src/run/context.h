@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Context parallelism (docs/mesh.md, "Context ranks"): how the ranks of a context group form the attention of
-// a slice together.
+// Context parallelism (docs/mesh.md, "Context ranks"): how the ranks of a context group compute the attention
+// of a slice together.
 #pragma once
 
 #include <string>
@@ -12,28 +12,28 @@
 
 namespace penstock::run {
 
-// How the ranks do it, of settled options.
+// How the ranks split the work. Options must be settled.
 model::ContextSplit context_split(const Options& options);
 
-// What a rank has of the keys and values that later slices read: its heads, and the cuts of its tokens.
+// The keys and values that a rank caches for later slices: its heads, and its token range of each slice.
 model::Shape cached_shape(const Run& run);
 std::vector<model::TokenRange> cached_slices(const Run& run, int micro_batch);
 
-// Whether a rank's keys of a slice are two runs of the sequence, of which documents may see one alone: nobody
-// attends to these for another device.
+// Whether a rank's keys of a slice are two ranges of the sequence. A document may see only one of them, so no
+// other device computes attention to these keys when documents are masked.
 bool keys_in_two_runs(const Options& options);
 
-// The modes that "auto" may become, those that keep least and are most often fastest first. All ranks share
-// out the heads if they can, else as many as can; with context exchange no mode keeps whole keys, and of
-// documents none cuts keys in two runs (keys_in_two_runs) where there is another.
+// The modes that "auto" may become; modes that keep less and are most often faster come first. All ranks
+// split the heads if they can, else as many as can. With context exchange no mode keeps whole keys, and with
+// documents too none has keys in two ranges (keys_in_two_runs) if "heads" is possible.
 std::vector<std::string> context_modes(const Options& options);
 
-// What a rank receives with that mode for a layer of the longest slice, forward and backward.
+// Bytes that a rank receives with `mode` for one layer and the longest slice, forward and backward.
 Bytes context_bytes(const Run& run, const std::string& mode);
 
-// Checks parallel.cp_mode, makes "auto" the first of context_modes() until the run is laid out, and raises
-// schedule.slice_unit to a multiple of the 2c pieces of a slice. Throws InputError for what has no legal
-// split, naming the nearest values that have. Needs a settled model and numerics.tensor.
+// Checks parallel.cp_mode, replaces "auto" by the first of context_modes() until the run is laid out, and
+// raises schedule.slice_unit to a multiple of a slice's 2c pieces. Throws InputError with the nearest legal
+// values if there is no legal split. Needs a settled model and numerics.tensor.
 void settle_context(Options& options);
 
 }  // namespace penstock::run

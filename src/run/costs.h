@@ -13,12 +13,12 @@ namespace penstock::run {
 // The properties of the run that determine costs and bytes; needs no program.
 sim::Work work_of(const Run& run);
 
-// Without options.copy_rate copies go at the speed of where the run's records go; at the host's where the
-// hardware does not say how quick its disk is.
+// The default of options.copy_rate is the speed of the run's offload target; the host's if the hardware gives
+// no disk speed.
 sim::AnalyticCosts costs_of(const Run& run, const sim::Hardware& hardware, sim::AnalyticOptions options = {});
 
-// What the backward actions of one device take in a step, on the machine of assumed_hardware: a measure of
-// their work. `documents`: of the step's micro-batches, which the run's slices cut; empty without.
+// Time of one device's backward ops in a step on assumed_hardware, as a measure of their work. `documents`:
+// one entry per micro-batch of the step, cut by the run's slices; or empty.
 Seconds backward_seconds(const Run& run, const std::vector<model::Documents>& documents, int device);
 
 }  // namespace penstock::run

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data shares: training, validation and test of one source, and several sources in one run.
+// Data shares: training, validation and test splits of a source, and mixtures of several sources.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,18 @@ namespace penstock::run {
 inline constexpr std::int64_t kMixturePeriod = 10'000;
 
 // The shares of training, validation and test in a split such as "969,30,1": one to three numbers, the first
-// positive, normalised by their sum. InputError naming data.split.
+// positive, normalised by their sum. Throws InputError naming data.split.
 std::vector<double> parse_split(std::string_view split);
 
 // Throws InputError unless at most one source of data is given, with only its own keys, and every share is at
 // least 1 / kMixturePeriod.
 void check_data(const DataOptions& data);
 
-// data.mask = "auto" becomes what it means for the data. InputError where the data has no documents.
+// Resolves data.mask = "auto". Throws InputError for "documents" if the data has none.
 void settle_mask(DataOptions& data);
 
-// data.window = 0 becomes the usual number of batches. InputError for keys of packing that mean nothing here.
-// The mask is settled.
+// Resolves data.window = 0 to 16 batches for packing = "balanced". Throws InputError for packing keys that do
+// not apply. The mask must be settled.
 void settle_packing(DataOptions& data, std::int64_t batch);
 
 }  // namespace penstock::run

@@ -21,7 +21,7 @@ std::vector<fs::path>& homes() {
   return added;
 }
 
-enum class Searched : bool { FromAnywhere, All };  // what is found whatever the working directory, or all
+enum class Searched : bool { FromAnywhere, All };  // folders independent of the working directory, or all
 
 std::vector<fs::path> folders(const std::string& kind, const std::string& beside,
                               Searched searched = Searched::All) {
@@ -35,7 +35,7 @@ std::vector<fs::path> folders(const std::string& kind, const std::string& beside
   return all;
 }
 
-// Of a bare name, in the first folder that has one.
+// Finds the file of a bare name in the first folder that has it.
 std::optional<std::string> file_of_name(const std::vector<fs::path>& among, const std::string& name) {
   for (const fs::path& folder : among) {
     for (const fs::path& file : {folder / (name + ".toml"), folder / "published" / (name + ".toml")}) {

@@ -11,40 +11,40 @@
 
 namespace penstock::run {
 
-// Whether it is a path, with a slash or ".toml", rather than a bare name.
+// Whether `name` is a path, with a slash or ".toml", rather than a bare name.
 bool is_description_path(const std::string& name);
 
-// The file of that name: a path as given; a bare name in the folder `kind` ("hardware", "engines") of the
-// working directory, of `beside` and its parent, and of the program's own tree or package. Throws InputError
-// naming the known names.
+// Finds the file of a name. Returns a path as given; searches for a bare name in the folder `kind`
+// ("hardware", "engines") of the working directory, of `beside` and its parent, and of the program's own tree
+// or package. Throws InputError naming the known names.
 std::string find_description(const std::string& kind, const std::string& name, const std::string& beside);
 
-// What a file in any folder can say instead of `name`, which one in `beside` says: the bare name where it is
-// found without `beside`, else the absolute path of its file. Throws likewise.
+// Converts a `name` that a file in `beside` uses into one that a file in any folder can use: the bare name if
+// it is found without `beside`, else the absolute path of its file. Throws as find_description does.
 std::string name_for_any_file(const std::string& kind, const std::string& name, const std::string& beside);
 
-// Names are then looked for in this folder's `kind` too: where a program's own files are, if it is no
-// executable of its own. Before any other thread runs.
+// Adds a folder whose `kind` folder is searched too: for programs without an executable of their own, such as
+// a Python module. Call before other threads start.
 void add_description_home(const std::string& folder);
 
-// Reads such a file, or a text of its form, into the table's targets; returns the keys given, as
-// "section.key". All values of a text with other keys. "--section.key=value" words. Throw InputError that
-// names file, line and key, as files/option_file.h.
+// Read such a file, or such a text, into the table's targets and return the keys given, as "section.key";
+// parse_values returns all values of a text with other keys; override_description takes "--section.key=value"
+// words. All throw InputError that names file, line and key, as files/option_file.h does.
 Words read_description(const std::string& path, const OptionTable& table);
 Words parse_description(const std::string& text, const std::string& origin, const OptionTable& table);
 std::vector<GivenValue> parse_values(const std::string& text, const std::string& origin);
 void override_description(std::span<const std::string> words, const OptionTable& table);
 
-// The sizes in a Hugging Face config.json, or in the one of a folder.
+// Reads the sizes in a Hugging Face config.json; `path` is the file or its folder.
 model::Shape read_model_sizes(const std::string& path);
 
-// Any file of that name in the first of those folders that has one, such as engines/checked.csv.
+// Reads any file, such as engines/checked.csv, from the first of those folders that has it.
 struct DescriptionText {
   std::string path, text;
 };
 std::optional<DescriptionText> read_beside_descriptions(const std::string& kind, const std::string& file);
 
-// The first of those folders that is there. Throws InputError where none is.
+// Returns the first of those folders that exists. Throws InputError if none does.
 std::string description_folder(const std::string& kind);
 
 }  // namespace penstock::run

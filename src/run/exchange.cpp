@@ -166,7 +166,7 @@ Bytes exchange_temporaries(const Run& run, const schedule::Program& program, int
   return most;
 }
 
-// Another rank attends for all heads of this one together, and these are of one shard.
+// A partner attends for all heads of this rank together, so they must belong to one shard.
 void require_exchangeable(const Run& run) {
   require(
       run.mesh.context == 1 || run.options.parallel.cp_mode != "gather" ||

@@ -21,8 +21,8 @@ Bytes exchange_buffers(const Run& run, const schedule::Program& program, int dev
 // Peak temporaries of the attention computed for owners: the device serves one after another.
 Bytes exchange_temporaries(const Run& run, const schedule::Program& program, int device);
 
-// Throws InputError where the run time cannot exchange, though the schedule could: heads of several shards on
-// a rank, keys that context ranks keep or cut in two.
+// Throws InputError if the runtime cannot exchange although the schedule could: several logical shards on a
+// rank, keys that context ranks gather, or documents with keys in two ranges.
 void require_exchangeable(const Run& run);
 
 }  // namespace penstock::run

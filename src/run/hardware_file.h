@@ -8,8 +8,8 @@
 
 namespace penstock::run {
 
-// The file of that name (description_file.h): a path as given, or a bare name in hardware/. Throws InputError
-// naming the known names.
+// Finds the file of a name (description_file.h): a path as given, or a bare name in hardware/. Throws
+// InputError naming the known names.
 std::string find_hardware_file(const std::string& name, const std::string& beside);
 
 struct HardwareFile {
@@ -20,7 +20,7 @@ struct HardwareFile {
 // Reads and validates. Throws InputError that names file, line and key.
 HardwareFile read_hardware_file(const std::string& path);
 
-// The same for a text; `origin` is what errors call it.
+// The same for a text, which errors call `origin`.
 HardwareFile parse_hardware_text(const std::string& text, const std::string& origin);
 
 }  // namespace penstock::run

@@ -9,15 +9,15 @@
 namespace penstock::run {
 namespace {
 
-// Of each tensor's states the rank has this share (mesh::flat_share).
+// The rank's share of each tensor's states (mesh::flat_share).
 struct StatesShare {
   int shards = 1, shard = 0;
 
-  // First, between, or last: the first has the most whole units, the last what makes none.
+  // 0: first, 1: between, 2: last. The first share has the most whole units, the last the remainder.
   int place() const { return shard == 0 ? 0 : (shard + 1 < shards ? 1 : 2); }
 };
 
-// Of the tensors that all ranks of a stage have, and of the rank's experts.
+// Shares of the tensors that all ranks of a stage have, and of the rank's experts.
 struct OwnShares {
   StatesShare dense, experts;
 };
@@ -30,7 +30,7 @@ OwnShares shares_of_first(const Run& run) {
   return shares_of(sharing_of(run, {}), expert_sharing_of(run, {}));
 }
 
-// So many tensors of so many elements, of whose states the rank has this share.
+// `count` tensors of `elements` elements each; `own` is the rank's share of their states.
 HeldParameters tensors(std::int64_t count, std::int64_t elements, const StatesShare& own) {
   const std::int64_t share = mesh::flat_share(elements, own.shards, own.shard).count;
   return {count * elements, count * elements, count * share, count * share,
@@ -48,8 +48,7 @@ HeldParameters held_by_shard(const Run& run, const model::ParameterShape& parame
   return tensors(1, elements, own.dense);
 }
 
-// Of the first tensor rank: blocks that are longer come first. Each of its logical shards has tensors of its
-// own.
+// For the first tensor rank, since longer blocks come first. Each of its logical shards has its own tensors.
 HeldParameters held(const Run& run, const model::ParameterShape& parameter, const OwnShares& own) {
   HeldParameters sum;
   for (int shard = 0; shard < run.shards_of_rank(); ++shard) sum += held_by_shard(run, parameter, own, shard);
@@ -76,7 +75,7 @@ HeldParameters held_by_layer(const Run& run, const OwnShares& own) {
   return layer;
 }
 
-// The other side of a tied matrix that is on this rank.
+// The second side of a tied matrix whose first side is also on this rank.
 HeldParameters gradient_alone(const HeldParameters& matrix) {
   return {0, matrix.gradients, 0, matrix.own_gradients, matrix.longest};
 }
@@ -108,7 +107,7 @@ HeldParameters vocabulary_of(const Run& run, const OwnShares& own) {
   return sum;
 }
 
-// Every rank's shares, but of those between the first and the last one the first.
+// Distinct shares of all ranks. Shares between the first and the last count as equal.
 std::vector<OwnShares> shares_of_ranks(const Run& run) {
   std::vector<OwnShares> found;
   const auto known = [&](const OwnShares& own) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many parameters a rank holds: the shards of its stages on the first rank of the mesh, where not said
-// otherwise, padding included. Each of its logical shards (run/tensor.h) has its own copy of what is not cut.
+// Counts of the parameters that a rank holds, padding included; by default, for its stages on the first rank
+// of the mesh. Each of its logical shards (run/tensor.h) has its own copy of the tensors that are not cut.
 #pragma once
 
 #include <cstdint>
@@ -10,28 +10,27 @@
 
 namespace penstock::run {
 
-// In elements. The output side of a tied embedding has a gradient of its own on the owner's device, no
-// weight.
+// In elements. If a rank has both sides of a tied embedding, the output side adds a gradient but no weight.
 struct HeldParameters {
   std::int64_t weights = 0;
   std::int64_t gradients = 0;
-  std::int64_t states = 0;         // of the weights, those whose masters and moments the rank has
-  std::int64_t own_gradients = 0;  // of the gradients, the rank's shares
-  std::int64_t longest = 0;        // share of one tensor
+  std::int64_t states = 0;         // weights whose masters and moments the rank has
+  std::int64_t own_gradients = 0;  // the rank's shares of the gradients
+  std::int64_t longest = 0;        // longest share of one tensor
 
   HeldParameters& operator+=(const HeldParameters& other);
 };
 
-// One matrix of the vocabulary: the rows of it that the rank has.
+// The rank's rows of one vocabulary matrix.
 HeldParameters matrix_held(const Run& run);
 
-// Layers, and on the end stages embedding, final norm and output matrix as far as the stage has them.
+// Layers, and on the end stages embedding, final norm and output matrix if the stage has them.
 HeldParameters held_by_stage(const Run& run, int stage);
 
 // Each device's rows of embedding and output matrix under vocabulary parallelism.
 HeldParameters vocabulary_held(const Run& run);
 
-// The stages and the vocabulary, if it is sharded, of the rank that holds the most of their states.
+// The stages, and the vocabulary if it is sharded, on the rank that holds the most of their states.
 struct DeviceParameters {
   HeldParameters all, vocabulary;
 };

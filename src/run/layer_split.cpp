@@ -11,13 +11,13 @@
 namespace penstock::run {
 namespace {
 
-// What the ends of the model take beyond their layers, in layers.
+// Time of embedding and output layer, in units of a layer's time.
 struct Ends {
   double embedding = 0;
   double output = 0;
 };
 
-// By the first micro-batch, for the mean of all layers.
+// Uses the first micro-batch, and the mean time of all layers as the unit.
 Ends weigh_ends(const Run& run) {
   sim::Work work = work_of(run);
   const model::LayerRange all{0, run.shape().layers};

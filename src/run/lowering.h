@@ -7,8 +7,8 @@
 
 namespace penstock::run {
 
-// `slices` belong to the schedule to be lowered: those of an evaluation differ from a step's. The run needs
-// no program, and outlives the result.
+// `slices` belong to the schedule to be lowered: an evaluation's slices differ from a step's. The run needs
+// no program and outlives the result.
 schedule::Lowering lowering_of(const Run& run, const Cuts& slices);
 
 // One training step.

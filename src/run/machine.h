@@ -15,7 +15,7 @@ struct Machine {
   int threads = 1;                                                // per rank, if train.threads = 0
   model::NarrowProducts products = model::NarrowProducts::Tiled;  // in bf16
   std::array<bool, 3> tiled_attention{false, true, true};         // [Precision]: own kernel, not LibTorch's
-  sim::Hardware hardware = sim::assumed_hardware();               // by which "auto" chooses
+  sim::Hardware hardware = sim::assumed_hardware();               // for the choices of "auto"
 
   model::KernelSetting kernels(model::Precision precision, int threads_of_rank) const {
     return {precision, products, tiled_attention[static_cast<std::size_t>(precision)], threads_of_rank};

@@ -14,7 +14,7 @@
 namespace penstock::run {
 namespace {
 
-// Weights, gradients and optimizer states of a device; what depends on the schedule is left 0.
+// Weights, gradients and optimizer states of a device; members that depend on the schedule stay 0.
 model::DeviceMemory standing_memory(const Run& run, const std::vector<int>& stages) {
   const auto [held, vocabulary] = held_by_device(run, stages);
   const Bytes tables = std::ssize(stages) * run.options.data.seq_len * (run.shape().head_dim() / 2) * 2;
@@ -31,7 +31,7 @@ model::DeviceMemory standing_memory(const Run& run, const std::vector<int>& stag
   return memory;
 }
 
-// The other side's gradient of tied embeddings during their reduction.
+// Bytes of the other side's gradient of tied embeddings during their reduction.
 Bytes tied_bytes(const schedule::Program& program, int device) {
   Bytes bytes = 0;
   for (const schedule::Op& op : program.devices[device].ops) {

@@ -179,7 +179,7 @@ void describe_upkeep(TrainOptions& options, OptionTable& table) {
                    "A folder of a file system in memory on each host, for those copies."});
 }
 
-// A run directory, which has a lock, may have moved since its run file was written.
+// A run directory (it has a lock) may have moved since its run file was written: takes its own copy.
 void take_copy_beside(const std::filesystem::path& run_file, std::string& schedule_file) {
   const std::filesystem::path directory = run_file.parent_path(), copy = directory / files::kSchedule;
   std::error_code error;

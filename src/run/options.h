@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of a run: one struct per section of a run file. Descriptions are in options.cpp and
-// options_mesh.cpp, which help and documentation use. A zero or empty text that a run file cannot contain
-// means "not given"; resolving (run/resolve/resolve.h) fills it in.
+// The options of a run: one struct per section of a run file. Help and documentation use the descriptions in
+// options.cpp and options_mesh.cpp. A zero or empty text that a run file cannot contain means "not given";
+// resolving (run/resolve/resolve.h) fills it in.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ namespace penstock::run {
 inline constexpr std::int64_t kMostDevices = 65536;
 inline constexpr double kMostWidth = 1 << 20;
 inline constexpr double kMostTokens = 1 << 30;
-inline constexpr std::int64_t kMostSequences = 1'000'000'000;  // of a step
+inline constexpr std::int64_t kMostSequences = 1'000'000'000;  // per step
 
 struct ModelOptions {
   std::string config;   // a Hugging Face config.json, instead of the shape's keys
   std::string weights;  // initial weights: a safetensors file or folder; empty: random
   model::Shape shape{.kv_heads = 0, .vocab = 0};  // 0: equal to heads; 0: the tokenizer's
   std::int64_t moe_ffn = 0;                       // width inside each expert; 0: the shape's ffn
-  std::int64_t shared_experts = 0;  // the shared expert's width in those of others; 0: as the shape has it
+  std::int64_t shared_experts = 0;  // shared expert's width in units of the other experts'; 0: the shape's
 };
 
 struct DataOptions {
@@ -56,7 +56,7 @@ struct TrainOptions {
   std::string lr_schedule = "cosine";
   bool shuffle = true;
   std::string loss_targets = "s";
-  Tokens loss_tile_tokens = 0;  // 0: by the device
+  Tokens loss_tile_tokens = 0;  // 0: device default
   Seconds timeout = 120;        // 0: never
   std::string device = "auto";
   std::string memory_check = "host";
@@ -75,7 +75,7 @@ struct TrainOptions {
 struct ParallelOptions {
   std::int64_t pp = 1;
   IntegersOrWord layers;  // per stage; empty: by the stages' times (layer_split.h)
-  std::int64_t dp = 1;    // 0: "auto", by the ranks there are (fit_replicas)
+  std::int64_t dp = 1;    // 0: "auto", by the number of ranks (fit_replicas)
   std::string shard = "auto";
   std::int64_t shard_group = 0;  // ranks; 0: all replicas
   std::int64_t cp = 1;
@@ -85,7 +85,7 @@ struct ParallelOptions {
   std::int64_t ep = 1;  // folded: divides tp·cp·dp
 };
 
-// Of a count that is left out, where 0 means something.
+// A count that is not given, where 0 has a meaning.
 inline constexpr std::int64_t kUnset = -1;
 
 struct ScheduleOptions {
@@ -96,13 +96,13 @@ struct ScheduleOptions {
   std::int64_t group = 0;        // 0: automatic
   std::int64_t slice_unit = 1;   // tokens
   std::string cut = "tokens";
-  Tokens slice_tokens = 0;  // 0: as many slices in every micro-batch
+  Tokens slice_tokens = 0;  // 0: the same number of slices in every micro-batch
   double attention_cost = 2;
   std::string exchange = "off";
   std::int64_t exchange_limit = 1000;  // K,V slices
   bool vocabulary_parallel = false;
   Numbers forward, input, weight;  // greedy's seconds per stage; empty: by this machine's speeds
-  Seconds transfer = 0;            // given with those
+  Seconds transfer = 0;            // given together with these
   double in_flight = 0;            // greedy's micro-batches per device; 0: p, or what fits memory.limit
 };
 
@@ -114,7 +114,7 @@ struct MemoryOptions {
   NumberOrWord offload;
   std::string offload_to = "host";
   std::string offload_dir;  // empty: the run directory
-  std::string limit;        // "6 GiB"; empty: none
+  std::string limit;        // "6 GiB"; empty: no limit
 };
 
 struct NumericsOptions {
@@ -123,7 +123,7 @@ struct NumericsOptions {
   bool repeatable = true;
 };
 
-// Of layers with experts (docs/moe.md, "The layer"); the shape has their number.
+// For layers with experts (docs/moe.md, "The layer"), whose number is in the shape.
 struct MoeOptions {
   double balance_coefficient = 0;
   double z_coefficient = 0;
@@ -153,7 +153,7 @@ struct Options {
 // All options, in the order of the sections above; the options must outlive the table.
 OptionTable describe(Options& options);
 
-// Append what a shape has beside its sizes, to [model] and to [moe]: those of plan files too.
+// Append the shape's options other than sizes to [model] and [moe]; plan files have them too.
 void describe_details(model::Shape& shape, OptionTable& table);
 void describe_expert_details(model::Shape& shape, OptionTable& table);
 
@@ -162,14 +162,14 @@ void describe(ParallelOptions& options, OptionTable& table);
 void describe(NumericsOptions& options, OptionTable& table);
 void describe(MoeOptions& options, ModelOptions& model, OptionTable& table);
 
-// Whether the option is of the model's shape, wherever it stands.
+// Whether the option belongs to the model's shape, in any section.
 bool is_of_shape(const Option& option);
 void describe(ScheduleOptions& options, OptionTable& table);
 void describe(MemoryOptions& options, OptionTable& table);
 
-// The options as written, not resolved: defaults, then the file, then "--section.key value" arguments. Where
-// a file run.toml names a schedule.csv, the one beside it is meant if there is one. Throws InputError as in
-// files/option_file.h.
+// The options as written, not resolved: defaults, then the file, then "--section.key value" arguments. If the
+// run.toml of a run directory names a schedule.csv, the directory's own copy is used if it exists. Throws
+// InputError as in files/option_file.h.
 Options read_options(const std::string& path, std::span<const std::string> overrides = {});
 
 std::string options_help();      // for `train --help`, with the defaults

@@ -6,7 +6,6 @@
 namespace penstock::run {
 namespace {
 
-// Where slices end.
 void describe_cuts(ScheduleOptions& options, OptionTable& table) {
   const std::string_view section = "schedule";
   table.push_back(
@@ -29,7 +28,7 @@ void describe_cuts(ScheduleOptions& options, OptionTable& table) {
        positive()});
 }
 
-// What greedy is made for.
+// The costs for which greedy makes a schedule.
 void describe_costs(ScheduleOptions& options, OptionTable& table) {
   const std::string_view section = "schedule";
   const char* by_speed = "by this machine's speeds";

@@ -34,7 +34,7 @@ void check_groups(const Options& options) {
               legal_groups_near(groups, replicas));
 }
 
-// Every group has as many micro-batches.
+// All groups must have the same number of micro-batches.
 void check_batch(const Options& options, const std::string& groups) {
   const TrainOptions& train = options.train;
   const Count unit = train.micro_batch * options.numerics.replicas;
@@ -45,7 +45,7 @@ void check_batch(const Options& options, const std::string& groups) {
   require(train.batch % unit == 0, wrong + "; use " + multiples_near(train.batch, unit));
 }
 
-// Of this many replicas, context ranks included.
+// `replicas` includes context ranks.
 bool is_shard_group(Count ranks, Count replicas) {
   return replicas % ranks == 0 &&
          (ranks == replicas || std::has_single_bit(static_cast<std::uint64_t>(ranks)));
@@ -86,7 +86,7 @@ void fit_replicas(Options& options, std::optional<Count> ranks) {
     return replicas;
   };
   parallel.dp = greatest(fits);
-  // None: refused below, with the ep or shard_group that would do.
+  // None fits: a later check names the legal ep or shard_group.
   if (parallel.dp == 0) parallel.dp = std::max<Count>(greatest(divides), 1);
 }
 
@@ -133,7 +133,7 @@ mesh::StateSharing sharing_of(const Run& run, const mesh::Coordinates& at) {
   return {.shards = shards, .shard = replica % shards, .copies = replicas / shards, .copy = replica / shards};
 }
 
-// Of a shard group's ranks as many share the states as divide the experts' replicas.
+// As many ranks of a shard group share the states as divide the experts' replicas (gcd).
 mesh::StateSharing sharing_of_expert_replica(const Run& run, std::int64_t expert_replica) {
   const auto replicas = static_cast<int>(run.mesh.expert_replicas()),
              replica = static_cast<int>(expert_replica);

@@ -26,18 +26,18 @@ namespace penstock::run {
 
 enum class OffloadTo : std::uint8_t { Host, Disk };
 
-// What resolve() has something to tell about, in the order in which it is told.
+// Topics of resolve()'s notes, in the order in which they are printed.
 enum class Topic : std::uint8_t {
-  Schedule,  // the choice of slices and chunks, where a schedule made for given costs has its order from
+  Schedule,  // the choice of slices and chunks, the origin of greedy's order
   Layers,    // why stages have unequal layers by default
-  Context,   // the choice made for parallel.cp_mode = "auto", a raised slice unit
-  Exchange,  // the choice made for schedule.exchange = "auto"
-  Gathers,   // what breadth-first would save of gathers of weights
-  Memory,    // the choice made for an "auto" of [memory]
+  Context,   // the choice for parallel.cp_mode = "auto", a raised slice unit
+  Exchange,  // the choice for schedule.exchange = "auto"
+  Gathers,   // gathers of weights that breadth-first would save
+  Memory,    // the choices for "auto" in [memory]
 };
 std::string_view name_of(Topic topic);  // "schedule", "layers", ...
 
-// [begin, length) of each slice of each micro-batch.
+// Begin and length of each slice of each micro-batch.
 using Cuts = std::vector<std::vector<model::TokenRange>>;
 
 struct Run {
@@ -51,13 +51,13 @@ struct Run {
   model::KernelSetting kernels;
 
   schedule::Schedule schedule;            // legal, for the devices of one pipeline
-  std::vector<model::LayerRange> layers;  // of each stage
+  std::vector<model::LayerRange> layers;  // per stage
   std::vector<int> device_of_stage;       // pipeline rank of each stage; its first device if replicated
   Cuts slices;                            // of one step
-  // Of each micro-batch of the step that this run is planned for; empty: every sequence is one document.
+  // One per micro-batch of the step that this run is planned for; empty: every sequence is one document.
   std::vector<model::Documents> documents;
 
-  std::vector<model::KeepSet> keep;  // of each layer: tensors kept for the backward
+  std::vector<model::KeepSet> keep;  // per layer: tensors kept for the backward
   double offload = 0;                // share of each record that is offloaded
   OffloadTo offload_to = OffloadTo::Host;
   std::optional<Bytes> memory_limit;  // of a device
@@ -66,10 +66,10 @@ struct Run {
   schedule::Program program;     // one step of one pipeline
   model::MemoryTable predicted;  // peak of each device of the pipeline
 
-  std::map<Topic, std::string> notes;  // none is empty
+  std::map<Topic, std::string> notes;  // no empty texts
 
-  std::string note(Topic topic) const;                  // empty where there is none
-  void add_note(Topic topic, const std::string& text);  // behind what there is; an empty one adds nothing
+  std::string note(Topic topic) const;                  // empty if there is none
+  void add_note(Topic topic, const std::string& text);  // appends; no-op for an empty text
 
   const model::Shape& shape() const { return options.model.shape; }
   int stages() const { return static_cast<int>(layers.size()); }
@@ -90,15 +90,15 @@ struct Run {
   }
 };
 
-// What shares out work: model FLOPs, those of attention as many times as schedule.attention_cost says. They
-// depend on no machine, so that neither do the bits.
+// Measure for splitting work: model FLOPs, those of attention times schedule.attention_cost. Independent of
+// the machine, so that the bits are too.
 model::TokenWork token_work(const Options& options);
 
-// The slices of one micro-batch, and of all, from their numbers of slices.
+// The slices of one micro-batch, or of all, from their numbers of slices.
 std::vector<model::TokenRange> cut(const Options& options, int slices);
 Cuts cuts_of(const Options& options, const std::vector<int>& slices);
 
-// The run's schedule in messages: schedule.name = "slimpipe" or schedule.file = "my.csv".
+// The run's schedule as errors name it: schedule.name = "slimpipe" or schedule.file = "my.csv".
 std::string name_of_schedule(const Options& options);
 
 }  // namespace penstock::run

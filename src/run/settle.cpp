@@ -162,7 +162,7 @@ void choose_generator(Options& options) {
   if (chosen.slices <= 0) chosen.slices = sliced ? default_slices(options) : 1;
 }
 
-// Times and memory that greedy is made for.
+// Checks the times and memory for which greedy makes a schedule.
 void check_costs(const ScheduleOptions& chosen, std::int64_t devices) {
   const bool greedy = chosen.file.empty() && schedule::find_generator(chosen.name).made_for_costs;
   const auto only_greedy = [&](const char* key, bool given) {

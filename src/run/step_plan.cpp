@@ -22,7 +22,7 @@ std::vector<int> slices_of_step(const ScheduleOptions& chosen, const StepContent
   return numbers;
 }
 
-// The given one, but less for a sequence that is cut into more slices than it has units.
+// The given unit, or a smaller one for a sequence that is cut into more slices than it has units.
 Tokens unit_for(Tokens tokens, int slices, Tokens given) {
   return ceil_div(tokens, given) < slices ? tokens / slices : given;
 }

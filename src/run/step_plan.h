@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plan of one step, whose documents are known before it begins: where its slices are cut, how many each
-// micro-batch has, and what moves between devices (docs/data.md, "Slices of equal work").
+// The plan of one step, whose documents are known before it begins: slice boundaries, slices per micro-batch,
+// and transfers between devices (docs/data.md, "Slices of equal work").
 #pragma once
 
 #include <vector>
@@ -9,23 +9,23 @@
 
 namespace penstock::run {
 
-// Checks schedule.slice_tokens and settles the numbers of slices that it bounds. InputError for settings that
-// need sequences of one length. Everything before the schedule is settled.
+// Checks schedule.slice_tokens and settles the number of slices that it bounds. Throws InputError for
+// settings that need sequences of one length. All options before the schedule must be settled.
 void settle_slice_tokens(Options& options);
 
-// Whether steps of this run differ in their plans.
+// Whether this run's steps have different plans.
 bool is_planned_by_step(const Run& run);
 
-// What a plan depends on.
+// The input of a plan.
 struct StepContent {
-  std::vector<model::Documents> documents;  // of each micro-batch of one replica
-  // Tokens of a sequence of each micro-batch in the replica that has fewest, and in the one that has most.
-  // Equal for all replicas, whose programs must have the same collectives in the same order.
+  std::vector<model::Documents> documents;  // per micro-batch of one replica
+  // Per micro-batch, the fewest and most tokens of a sequence over the replicas. Equal on all replicas, whose
+  // programs must have the same collectives in the same order.
   std::vector<Tokens> fewest, most;
 };
 
-// The run with a step's documents and, where plans differ, with slices, schedule and program for them; all
-// else is the run's. Equal for equal contents.
+// Returns the run with the step's documents and, if steps differ in plans, with slices, schedule and program
+// for them. Equal for equal contents.
 Run planned(const Run& run, StepContent content);
 
 }  // namespace penstock::run

@@ -24,7 +24,7 @@ void add_slots(const Run& run, const std::map<Key, SliceWork>& works, StepWork& 
   const schedule::Program program = schedule::compute_only(run.schedule);
   const auto grid = schedule::find_slot_grid(program);
   if (!grid) return;
-  std::map<Key, Flops> moved;  // to a device in its own forward of the key, or from it
+  std::map<Key, Flops> moved;  // work added to (+) or taken from (-) the forward of the key
   for (const schedule::Exchange& exchange : run.program.exchanges) {
     if (exchange.backward()) continue;
     const auto& halves = works.at(exchange.of.key.at_stage(0)).halves;
@@ -76,7 +76,7 @@ SliceWork slice_work(const Run& run, std::span<const model::Documents> documents
 
 StepWork step_work(const Run& run, std::span<const model::Documents> documents) {
   StepWork step;
-  std::map<Key, SliceWork> works;  // of stage 0: all are alike
+  std::map<Key, SliceWork> works;  // for stage 0: all stages are alike
   const model::TokenWork work = token_work(run.options);
   for (int j = 0; j < std::ssize(run.slices); ++j) {
     const auto sequences =

@@ -18,7 +18,7 @@ bool fits(Count shards, const model::Shape& shape) {
   return shape.heads % shards == 0 && fits_key_heads(shards, shape.kv_heads) && shape.ffn >= shards;
 }
 
-// The nearest numbers of shards that fit the model and so many ranks, else the model.
+// The nearest numbers of shards that fit the model and `ranks`, or if there are none, only the model.
 std::string shards_near(Count shards, Count ranks, const model::Shape& shape) {
   const std::string near = nearest_legal(
       shards, shape.heads, [&](Count other) { return fits(other, shape) && keeps_tree(other, ranks); });
@@ -26,7 +26,7 @@ std::string shards_near(Count shards, Count ranks, const model::Shape& shape) {
   return nearest_legal(shards, shape.heads, [&](Count other) { return fits(other, shape); });
 }
 
-// Numbers of shards that are not the number of ranks are named by their own key.
+// Errors name parallel.tp if it equals the number of shards, else numerics.tensor.
 void check_shape(const model::Shape& shape, Count shards, Count ranks) {
   const bool alone = shards == ranks;
   const std::string set = setting(alone ? "parallel.tp" : "numerics.tensor", shards);

@@ -12,7 +12,7 @@ namespace penstock::train {
 
 namespace {
 
-// Of a card, for its heads and for the parts of a sum.
+// Checks what a card supports: head sizes, and the number of parts of a sum.
 void require_kernels(const run::Run& run) {
   constexpr std::int64_t kHeadUnit = 8, kMostHead = 256, kMostParts = 64;
   const std::int64_t head = run.shape().head_dim();

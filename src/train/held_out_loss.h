@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The evaluation of a model on what is held out of its data.
+// Evaluates a model on the held-out part of its data.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,7 @@
 
 namespace penstock::train {
 
-// Mean over the targets of the data's evaluation batches, nats; none where no token of them is a target.
-// Collective.
+// Mean loss in nats over the targets of the evaluation batches; nullopt if they have no targets. Collective.
 std::optional<double> held_out_loss(const TokenData& data, TokenData::Part part, Trainer& trainer);
 
 }  // namespace penstock::train

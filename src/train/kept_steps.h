@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// This rank's records of the last steps, for the timelines that a run leaves.
+// This rank's records of the last few steps, for the timelines that a run writes.
 #pragma once
 
 #include <deque>
@@ -14,10 +14,10 @@ namespace penstock::train {
 
 class KeptSteps {
  public:
-  // After each step. Of steps with documents, each of another program, only the last is kept.
+  // Call after each step. With `documents`, every step has its own program, so only the last step is kept.
   void keep(std::int64_t step, const Trainer& trainer, bool documents);
 
-  // On rank 0, of all ranks. Collective.
+  // Gather all ranks' records on rank 0. Collective.
   std::vector<StepTimeline> timelines(Trainer& trainer, const run::Run& run, comm::World world) const;
   std::vector<StepProfile> profiles(Trainer& trainer) const;
 

@@ -10,8 +10,8 @@ namespace penstock::train {
 
 struct Host {
   std::string processor;     // as /proc/cpuinfo names it
-  std::string instructions;  // relevant to matrix products: "avx2", "avx512", "avx512_bf16", "amx_bf16"
-  int cores = 1;             // that this process may use
+  std::string instructions;  // best for matrix products: "avx2", "avx512f", "avx512_bf16", "amx_bf16"
+  int cores = 1;             // usable by this process
   Bytes memory = 0;          // of the host; 0: unknown
 };
 Host this_host();

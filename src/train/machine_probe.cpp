@@ -21,7 +21,7 @@
 namespace penstock::train {
 namespace {
 
-// Of the operands that training multiplies.
+// Type of the operands that training multiplies.
 at::ScalarType type_of_operands(model::Precision precision) {
   if (precision == model::Precision::F64) return at::kDouble;
   const bool narrow = precision == model::Precision::BF16 &&
@@ -46,13 +46,13 @@ Flops measure_matmul_rate(model::Precision precision) {
   constexpr Seconds long_enough = 1e-3;
   const bool on_card = !backend::compute_device().is_cpu();
   const std::int64_t greatest = on_card ? 8192 : 1024;
-  const Seconds budget = on_card ? 0.04 : 0.004;  // of a size
+  const Seconds budget = on_card ? 0.04 : 0.004;  // per size
   const at::ScalarType type = type_of_operands(precision);
   double best = 0;
   Seconds fastest = 0;  // of the last size
   for (std::int64_t size = least; size <= greatest && fastest < long_enough; size *= 2) {
-    // On the CPU in memory returned to the system: tensors would leave cached blocks that a small model
-    // cannot use.
+    // On the CPU, uses memory that returns to the system: tensors would leave cached blocks that a small
+    // model cannot use.
     const auto bytes = on_card ? 0 : static_cast<std::size_t>(size * size) * at::elementSize(type);
     std::vector<std::byte> from(bytes), to(bytes);
     const auto square = [&](std::vector<std::byte>& memory) {
@@ -64,7 +64,7 @@ Flops measure_matmul_rate(model::Precision precision) {
       a = square(from).fill_(1);
       product = square(to);
     } catch (const c10::OutOfMemoryError&) {
-      if (best > 0) break;  // on a card that a run's states nearly fill
+      if (best > 0) break;  // a run's states nearly fill the card
       throw;
     }
     at::mm_out(product, a, a);  // the first call includes set-up
@@ -83,7 +83,7 @@ Flops measure_matmul_rate(model::Precision precision) {
 
 Flops measure_part_of_rate(model::Precision precision, comm::Communicator& world) {
   const std::optional<backend::Card> card = backend::card();
-  if (!card) return measure_matmul_rate(precision);  // a share of the cores is a rank's own
+  if (!card) return measure_matmul_rate(precision);  // every rank has its own share of the cores
   const std::vector<std::string> cards = comm::all_texts(card->id, world);
   const bool first = std::ranges::find(cards, card->id) - cards.begin() == world.rank();
   return first ? measure_matmul_rate(precision) : 0;

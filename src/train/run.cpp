@@ -79,7 +79,7 @@ class Run {
       const DoneStep step = one_step(done_ + 1);
       resident_.note_step(away(trainer_.away_peak()).host + keeper_->copied_bytes());
       ++done_;
-      // Before anybody is told that the step is done: then it cannot be lost (train.buddy_every = 1).
+      // Precedes all reports of the step, so that a reported step cannot be lost (train.buddy_every = 1).
       copy_to_hosts(step);
       if (directory_) note(step);
       keep_up(step.report);
@@ -87,7 +87,7 @@ class Run {
     summary_.wall_s = steady_seconds() - began;
     keeper_->settle();
     if (!stopped_ && run_.options.train.checkpoint_every > 0 && keeper_->newest() < done_) {
-      save();  // it went on from a copy in memory of its last step
+      save();  // it resumed from an in-memory copy of its last step
       keeper_->settle();
     }
     summary_.checkpoint_s += keeper_->take_held_up();
@@ -106,7 +106,7 @@ class Run {
   };
 
   std::int64_t steps() const { return run_.options.train.steps; }
-  // Of whole sequences, also where documents attend to less (docs/data.md, "Slices of equal work").
+  // Counts whole sequences, also if documents attend to less (docs/data.md, "Slices of equal work").
   Flops model_flops(double tokens_per_second) const {
     return tokens_per_second * model::flops_per_token(run_.shape(), run_.options.data.seq_len);
   }
@@ -151,7 +151,7 @@ class Run {
             .settings = settings_of(run_, at::get_num_threads())};
   }
 
-  // The copy is there before the step's line, so it has that too.
+  // The copy is made before the step's line is written, so it includes the line.
   void copy_to_hosts(const DoneStep& step) {
     if (!keeper_->copies()) return;
     if (control_.recorder) control_.recorder->enter("a copy to another host's memory");
@@ -223,9 +223,9 @@ class Run {
   [[noreturn]] void give_up(std::int64_t number) {
     keeper_->settle();
     const std::string checkpoint = keeper_->newest_checkpoint();
-    // A copy may be newer, but have the weights that led here.
+    // A copy may be newer, but it has the weights that led to the failure.
     if (!checkpoint.empty()) keeper_->forget_copies();
-    world_->barrier();  // one's failure may end the others
+    world_->barrier();  // one rank's failure may end the others
     throw RunError(line_of_giving_up(number, checkpoint));
   }
 
@@ -296,13 +296,13 @@ class Run {
     return outcome;
   }
 
-  // This rank's bytes of records in host memory, or on disk.
+  // `bytes` of offloaded records, as bytes in host memory or on disk.
   AwayBytes away(Bytes bytes) const {
     return run_.offload_to == run::OffloadTo::Disk ? AwayBytes{.disk = bytes} : AwayBytes{.host = bytes};
   }
 
   void summarise(const std::vector<BytesByCategory>& measured, const std::function<void()>& after_part) {
-    files::file_system().remove(directory_->stop_request());  // it came during the last step
+    files::file_system().remove(directory_->stop_request());  // it may have come during the last step
     if (data_.is_text() && data_.evaluation_batches() > 0)
       summary_.bigram_loss = bigram_loss(data_, after_part);
     summary_.steps = steps();

@@ -11,12 +11,12 @@
 
 namespace penstock::train {
 
-// Bytes of the prompt that sample_of continues: 64, or half a sequence where sequences are shorter, but one
-// at least.
+// Prompt length of sample_of in bytes: 64, or half a sequence if that is less, but at least 1.
 Tokens prompt_bytes(Tokens seq_len);
 
-// A continuation of the beginning of the held-out text (the training text when none is held out), prompt
-// included, drawn from a run's written weights. Prompt and tokens together fit one sequence. On one rank.
+// Samples a continuation of the start of the held-out text (of the training text if none is held out) from a
+// run's written weights. Returns prompt and continuation, which together must fit one sequence. Runs on one
+// rank.
 std::string sample_of(const run::Run& run, const TokenData& data, const std::string& weights_file,
                       std::int64_t tokens);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps that change nothing, since no token had a target or numbers were not finite; and what is said of
-// them.
+// Steps that are skipped because no token had a target or numbers were not finite, and their messages.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +9,16 @@
 
 namespace penstock::train {
 
-inline constexpr int kMostSkippedInARow = 3;  // whose numbers were not finite, before a run gives up
+inline constexpr int kMostSkippedInARow = 3;  // steps with numbers not finite; then a run gives up
 
-// Whether a run may go on from the state after the step: neither checkpoints nor copies in memory are made
-// while numbers are not finite, so that the last good ones stay the newest.
+// Whether a run may resume from the state after the step. While numbers are not finite, neither checkpoints
+// nor in-memory copies are made, so the last good ones stay the newest.
 bool may_go_on_from(const StepReport& report);
 
 std::string line_of_skipped(std::int64_t step, const StepReport& report);
 
-// After so many in a row, the last one `step`. `checkpoint`: the newest one's directory; empty: none.
+// Message after kMostSkippedInARow such steps in a row, the last one `step`. `checkpoint`: directory of the
+// newest checkpoint; empty: none.
 std::string line_of_giving_up(std::int64_t step, const std::string& checkpoint);
 
 }  // namespace penstock::train

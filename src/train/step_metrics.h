@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the records of a run take from the report of a step.
+// Copies a step's report into the records of a run.
 #pragma once
 
 #include "train/record/metrics.h"
@@ -7,10 +7,10 @@
 
 namespace penstock::train {
 
-// Without what the report does not know: number, tokens, rates, times of ranks, the start.
+// Sets only what the report has: number, tokens, rates, rank times and start stay unset.
 StepMetrics metrics_of(const StepReport& report);
 
-// What a summary tells of the last step.
+// Sets the summary's members for the last step.
 void take_last_step(Summary& summary, const StepReport& report);
 
 }  // namespace penstock::train

@@ -11,7 +11,7 @@
 namespace penstock::train {
 namespace {
 
-// On every device the first backward of a stage has to come after the stage's last forward.
+// On every device a stage's first backward must come after its last forward.
 void require_whole_steps(const run::Run& run) {
   if (run.options.moe.balance_over != "step" || run.options.moe.balance_coefficient == 0) return;
   for (const schedule::DeviceProgram& list : run.program.devices) {

@@ -16,8 +16,8 @@ struct CopyLane::State {
 
   std::mutex mutex;
   std::condition_variable changed;
-  std::deque<std::function<void()>> jobs;  // not begun
-  std::deque<Times> done;                  // not waited for yet
+  std::deque<std::function<void()>> jobs;  // not started
+  std::deque<Times> done;                  // finished, not yet waited for
   std::uint64_t posted = 0;
   std::uint64_t asked = 0;
   std::exception_ptr failure;

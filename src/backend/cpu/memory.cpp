@@ -24,15 +24,15 @@
 namespace penstock::backend {
 namespace {
 
-constexpr std::size_t kAlignment = 64;       // of the data: one cache line
+constexpr std::size_t kAlignment = 64;       // of the data; a cache line
 constexpr std::size_t kReused = 256 * 1024;  // smallest block that all threads share
 constexpr std::size_t kPage = 4096;
 
 // Precedes the data of every block.
 struct alignas(kAlignment) Header {
-  Account account;       // of the bytes that the tensor requested
+  Account account;       // for the bytes that the tensor requested
   std::size_t capacity;  // bytes of the whole block, header included
-  Header* next;          // while unused: the next small block of this capacity
+  Header* next;          // while unused: next small block of this capacity
 };
 static_assert(sizeof(Header) == kAlignment);
 
@@ -44,9 +44,8 @@ Header* header_of(void* data) {
   return reinterpret_cast<Header*>(static_cast<std::byte*>(data) - sizeof(Header));
 }
 
-// Unused large blocks, by capacity. Used and cached memory together exceed the peak use by no more than a
-// little to spare, so that the resident set is what the ledgers say; what it costs is some blocks mapped
-// again in each step.
+// Unused large blocks, by capacity. Used plus cached memory exceeds the peak use only slightly, so that the
+// resident set matches the ledgers. The cost is a few blocks mapped again in each step.
 class Cache {
  public:
   void* take(std::size_t capacity) {
@@ -95,7 +94,7 @@ class Cache {
   }
 
   void trim() {
-    constexpr std::size_t small = 32 << 20;  // beside the libraries' own
+    constexpr std::size_t small = 32 << 20;  // little compared with the libraries' own
     const std::size_t spare = std::max(most_in_use_ / 64, std::min(most_in_use_ / 10, small));
     while (held_ > 0 && held_ + in_use_ > most_in_use_ + spare) drop_oldest();
   }
@@ -119,9 +118,9 @@ Cache& cache() {
   return *instance;
 }
 
-// A thread's unused small blocks, by exact capacity: a step asks for the same few sizes again and again, and
-// malloc spends microseconds merging and splitting what lies between them. Blocks freed by another thread
-// than the one that made them change hands.
+// A thread's unused small blocks, by exact capacity: steps allocate the same few sizes repeatedly, and malloc
+// spends microseconds merging and splitting its free blocks. A block freed by a thread other than its
+// allocator moves to the freeing thread.
 class SmallBlocks {
  public:
   Header* take(std::size_t capacity) {
@@ -146,7 +145,7 @@ class SmallBlocks {
   std::size_t held_ = 0;
 };
 
-thread_local bool small_blocks_gone = false;  // tensors with static storage are freed later
+thread_local bool small_blocks_gone = false;  // static tensors may be freed later
 thread_local SmallBlocks small_blocks;
 
 SmallBlocks::~SmallBlocks() {

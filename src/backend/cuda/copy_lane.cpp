@@ -11,20 +11,20 @@
 
 namespace penstock::backend {
 
-// Jobs are issued as they are posted, so a job that throws does so there.
+// post() issues the job at once, so a job's exception is thrown there.
 struct CopyLane::State {
   struct Job {
     Times times;
     c10::cuda::CUDAEvent done;
   };
   c10::cuda::CUDAStream stream = c10::cuda::getStreamFromPool(/*isHighPriority=*/true);
-  std::deque<Job> jobs;  // not waited for yet
+  std::deque<Job> jobs;  // not yet waited for
   std::uint64_t posted = 0;
 };
 
 CopyLane::CopyLane() : state_(std::make_unique<State>()) {}
 
-// Who owns the copied memory may free it next.
+// The owner of the copied memory may free it next.
 CopyLane::~CopyLane() { cudaStreamSynchronize(state_->stream); }
 
 std::uint64_t CopyLane::post(std::function<void()> job) {

@@ -21,8 +21,8 @@ c10::Device compute_device() {
 
 namespace {
 
-// Products sum in f32 and in the same order every time, with a workspace for each stream; so does attention's
-// backward, if it must. New memory is not filled.
+// Products sum in f32 and always in the same order, with one workspace per stream; attention's backward is
+// deterministic only if required. New memory is not filled.
 void set_order(bool repeatable) {
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
   at::Context& context = at::globalContext();
@@ -65,7 +65,7 @@ std::optional<Card> card_of_turn(int turn) {
   return found;
 }
 
-// The default stream waits for those of other threads.
+// Avoids the default stream, which synchronizes with other threads' streams.
 void take_turn(int turn) {
   int cards = 0;
   if (cudaGetDeviceCount(&cards) != cudaSuccess || cards == 0) return;

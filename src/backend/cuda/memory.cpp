@@ -20,7 +20,7 @@ BlockAccounts& accounts() {
   return *instance;
 }
 
-// Called by the thread that asks for a block or gives it back.
+// Called on the thread that allocates or frees the block.
 void note(const caching::TraceEntry& entry) {
   const auto* const block = reinterpret_cast<const void*>(entry.addr_);
   if (entry.action_ == caching::TraceEntry::ALLOC) accounts().open(block, static_cast<Bytes>(entry.size_));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A limit on calls of a library that wait for other ranks and cannot be interrupted, such as MPI_Init_thread
+// A time limit for library calls that wait for other ranks and cannot be interrupted, such as MPI_Init_thread
 // when another rank's process is stopped.
 #pragma once
 
@@ -16,8 +16,8 @@ namespace penstock::comm {
 
 class CallLimit {
  public:
-  // Unless this object is destroyed within `limit` seconds, a thread of it calls report("WHAT has taken 120
-  // s: ...") and ends the process with exit code 3; the launcher then ends the others. 0: no limit.
+  // Unless this object is destroyed within `limit` seconds, its thread calls report("WHAT has taken 120 s:
+  // ...") and ends the process with exit code 3; the launcher then ends the others. 0: no limit.
   CallLimit(std::string what, Seconds limit, std::function<void(const RunError&)> report);
   ~CallLimit();
   CallLimit(const CallLimit&) = delete;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a launcher does when a rank dies: it sends SIGTERM to the others, and kills them a second later. A
-// rank that is told so can still say why. Open MPI's (4.1) mpirun does not sleep the second out: the end of
-// any rank wakes it, and it kills the rest.
+// Handles the SIGTERM that a launcher sends to the other ranks when one dies; it kills them a second later. A
+// rank that gets the signal can still report why it ends. Open MPI's (4.1) mpirun does not always wait for
+// the whole second: when any rank ends, it kills the rest.
 #pragma once
 
 #include <optional>
@@ -13,9 +13,9 @@
 
 namespace penstock::comm {
 
-inline constexpr Seconds last_words = 0.6;  // of that second: until all have said why they end
+inline constexpr Seconds last_words = 0.6;  // of that second, for all ranks to report why they end
 
-// Handles SIGTERM during the life of this object; one object at a time. A second one ends the process at
+// Handles SIGTERM during the life of this object; one object at a time. A second SIGTERM ends the process at
 // once.
 class EndSignal {
  public:
@@ -32,11 +32,11 @@ class EndSignal {
 
 // A rank whose process is on this machine.
 struct LocalRank {
-  int rank = 0;  // of the world
+  int rank = 0;  // world rank
   pid_t process = 0;
 };
 
-// The first whose process is gone.
+// Returns the first rank whose process is gone.
 std::optional<int> gone(const std::vector<LocalRank>& ranks);
 
 }  // namespace penstock::comm

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pair of Megatron .bin and .idx files: tokens, memory-mapped.
+// The tokens of a pair of Megatron .bin and .idx files, memory-mapped.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ class MegatronData {
   std::int64_t tokens() const { return index_.tokens(); }
   const MegatronIndex& index() const { return index_; }
 
-  // Tokens `first`, first + 1, ... Throws InputError naming the file and the offset when a token is negative
-  // or not below `vocab`, or when the index is damaged there. Any thread.
+  // Reads tokens `first`, first + 1, ... Throws InputError naming the file and the offset when a token is
+  // negative or not below `vocab`, or when the index is damaged there. Any thread.
   void read(std::int64_t first, std::span<std::int64_t> tokens, std::int64_t vocab) const;
 
  private:

@@ -197,7 +197,7 @@ std::int64_t MegatronIndex::document_of(std::int64_t token) const {
     check_document(document, first_sequence(low), first_sequence(high));
     (document_begin(document) <= token ? low : high) = document;
   };
-  // Between entries that were checked on opening, others cannot lead far: a page of zeros is refused.
+  // Starts at entries that were checked on opening and bound the others: a page of zeros is refused.
   for (const std::int64_t checked : {kCheckedAtOnce, documents_ - kCheckedAtOnce}) {
     if (low < checked && checked < high) halve_at(checked);
   }

@@ -2,7 +2,7 @@
 // The .idx file, which describes the tokens of Megatron's .bin file. Little-endian, arrays unaligned:
 //
 //   0   "MMIDIDX", two zero bytes          34           i32 tokens of each sequence [S]
-//   9   u64 version, 1                     34 + 4S      i64 where each begins in .bin, bytes [S]
+//   9   u64 version, 1                     34 + 4S      i64 byte offset of each in .bin [S]
 //   17  u8 type of a token                 34 + 12S     i64 first sequence of each document, and S [D]
 //   18  u64 S sequences
 //   26  u64 D = documents + 1
@@ -51,10 +51,10 @@ class MegatronIndex {
   std::int64_t offset(std::int64_t sequence) const;  // bytes
   std::int64_t first_sequence(std::int64_t document) const;
 
-  // First token of a document; tokens() for documents(). InputError when the file's entry is damaged.
+  // First token of a document; tokens() for documents(). Throws InputError if the file's entry is damaged.
   std::int64_t document_begin(std::int64_t document) const;
 
-  // The document of a token that exists. InputError when an entry on the way is damaged.
+  // The document of an existing token. Throws InputError if an entry on the search path is damaged.
   std::int64_t document_of(std::int64_t token) const;
 
   // Throws InputError unless the sequences of these tokens are contiguous.

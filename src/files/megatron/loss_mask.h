@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PREFIX.mask beside Megatron's PREFIX.bin: a byte for each token, 1 where the token is a target and 0 where
-// it is read alone. Without the file all tokens are.
+// PREFIX.mask next to Megatron's PREFIX.bin: one byte per token, 1 if the token is a target and 0 if it is
+// only read. Without the file all tokens are targets.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ std::string loss_mask_of(const std::string& prefix);  // the file's path
 
 class LossMask {
  public:
-  // Maps the file if it exists. Throws InputError when it has not as many bytes as there are tokens.
+  // Maps the file if it exists. Throws InputError unless it has one byte per token.
   LossMask(const std::string& prefix, std::int64_t tokens);
 
-  // Of the tokens `first`, first + 1, ... Throws InputError naming the file and the offset of a byte that is
-  // neither 0 nor 1. Any thread.
+  // Reads the mask of tokens `first`, first + 1, ... Throws InputError naming the file and the offset of a
+  // byte that is neither 0 nor 1. Any thread.
   void read(std::int64_t first, std::span<char> learnt) const;
 
  private:
@@ -34,16 +34,16 @@ class LossMaskWriter {
  public:
   explicit LossMaskWriter(const std::string& prefix) : path_(loss_mask_of(prefix)) {}
 
-  void add(std::string_view learnt);  // of each further token 1 or 0
+  void add(std::string_view learnt);  // appends 1 or 0 for each token
 
-  // To be committed with the pair; null where all tokens are targets, which needs no file.
+  // Commit it with the .bin and .idx files. Null if all tokens are targets: then no file is needed.
   AtomicFile* file() { return file_.get(); }
 
   std::int64_t learnt() const { return learnt_; }
 
  private:
   std::string path_;
-  std::unique_ptr<AtomicFile> file_;  // from the first token that is no target
+  std::unique_ptr<AtomicFile> file_;  // created at the first token that is not a target
   std::int64_t tokens_ = 0, learnt_ = 0;
 };
 

@@ -10,7 +10,7 @@ namespace penstock::files {
 namespace {
 
 constexpr std::size_t kBuffer = 1 << 20;
-constexpr std::size_t kLengths = 1 << 18;  // at a time
+constexpr std::size_t kLengths = 1 << 18;  // entries per write
 constexpr Bytes kLengthBytes = sizeof(std::int32_t);
 constexpr std::int32_t kGoesOn = std::int32_t{1} << 31;  // flag in a length: the document continues
 
@@ -102,7 +102,7 @@ void MegatronWriter::commit(AtomicFile* mask) {
     if (document_ends) write_number(sequence);
   });
   idx_.write(buffer_);
-  // A pair without its mask would have every token for a target, and one without .idx is none.
+  // Mask first: without it all tokens would be targets. .idx last: without it there is no pair.
   AtomicFile* const all[] = {mask, &bin_, &idx_};
   commit_together(std::span(all).subspan(mask == nullptr ? 1 : 0));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a pair of .bin and .idx files as Megatron does (megatron_index.h), in memory independent of the size
+// Writes a pair of .bin and .idx files in Megatron's format (index.h). Memory use does not depend on the size
 // of the data.
 #pragma once
 
@@ -20,16 +20,15 @@ class MegatronWriter {
   // Maximum tokens per sequence; a longer document is split into several.
   static constexpr std::int64_t kLongestSequence = std::int64_t{1} << 30;
 
-  // Both files have temporary names until commit(). RunError when they cannot be written. Only tests set
+  // Both files have temporary names until commit(). Throws RunError if they cannot be written. Only tests set
   // `longest_sequence`.
   MegatronWriter(const std::string& prefix, TokenType type, std::int64_t longest_sequence = kLongestSequence);
 
   // Appends tokens to the current document, in the writer's type, back to back.
   void add(std::span<const std::byte> tokens);
-  void end_document();  // a document without tokens is dropped
+  void end_document();  // drops a document without tokens
 
-  // Both files, and the mask if there is one, take their names together; if that fails none has it. The
-  // current document must have been ended.
+  // Gives both files, and the mask if any, their names, all or none. Call end_document() first.
   void commit(AtomicFile* mask = nullptr);
 
   std::int64_t tokens() const { return tokens_; }
@@ -46,7 +45,7 @@ class MegatronWriter {
   std::int64_t longest_sequence_;
   AtomicFile bin_, idx_;
   SpillFile lengths_;                      // of all sequences, until commit()
-  std::vector<std::int32_t> new_lengths_;  // those that are not there yet
+  std::vector<std::int32_t> new_lengths_;  // not yet in lengths_
   std::string buffer_;                     // of idx_
   std::int64_t open_tokens_ = 0;           // of the current sequence
   std::int64_t tokens_ = 0, sequences_ = 0, documents_ = 0;

@@ -16,7 +16,7 @@ inline constexpr std::int64_t kByteVocabulary = 259;
 
 std::vector<std::int64_t> encode_bytes(std::string_view text);
 
-// Special tokens and ids outside the vocabulary decode to nothing.
+// Skips special tokens and ids outside the vocabulary.
 std::string decode_bytes(const std::vector<std::int64_t>& tokens);
 
 }  // namespace penstock::files

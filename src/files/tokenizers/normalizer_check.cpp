@@ -11,7 +11,7 @@
 namespace penstock::files {
 namespace {
 
-// Numbers of fields in sentencepiece_model.proto.
+// Field numbers of sentencepiece_model.proto.
 constexpr std::uint32_t kNormalizer = 3, kDenormalizer = 5;  // of ModelProto: NormalizerSpec
 constexpr std::uint32_t kCharsMap = 2;                       // of NormalizerSpec: bytes
 
@@ -33,8 +33,8 @@ std::optional<std::string_view> take(std::string_view& bytes, std::uint64_t coun
   return taken;
 }
 
-// visit(number of the field, bytes) of each field that has bytes. False: not a protobuf message, or one with
-// groups, which no version of the model has.
+// Calls visit(field number, bytes) for each length-delimited field. Returns false if a visit does, or for a
+// message that is not protobuf or has groups, which no version of the model has.
 template <class Visit>
 bool for_fields(std::string_view message, Visit&& visit) {
   enum Wire : std::uint32_t { Varint = 0, Fixed64 = 1, Bytes = 2, Fixed32 = 5 };
@@ -67,8 +67,8 @@ bool for_fields(std::string_view message, Visit&& visit) {
   return true;
 }
 
-// A unit of Darts-clone's double array (Yata): either the value of a leaf, or a label and the distance, by
-// exclusive or, to the block of its children. No label of a value equals a byte.
+// A unit of Darts-clone's double array (Yata): either the value of a leaf, or a label and the XOR distance to
+// the block of its children. The label of a value unit never equals a byte.
 struct Unit {
   std::uint32_t word;
   std::uint32_t label() const { return word & (1u << 31 | 0xFF); }
@@ -78,10 +78,10 @@ struct Unit {
 };
 
 constexpr std::uint32_t kChildren = 256;  // of a unit, by their byte
-constexpr int kMostLeaves = 32;           // on a path: SentencePiece keeps so many on its stack
+constexpr int kMostLeaves = 32;           // on a path: SentencePiece has room for 32 on its stack
 
-// Goes wherever SentencePiece may, from the root's children on. Paths meet where words end alike, as in every
-// graph that Darts builds of keys with values; a cycle with a leaf on it has too many of them.
+// Visits every unit that SentencePiece may reach from the root's children. Paths meet where words end alike,
+// as in every graph that Darts builds from keys with values; a cycle with a leaf exceeds kMostLeaves.
 bool is_sound_trie(std::string_view trie, std::size_t bytes_of_texts) {
   const auto unit = [&](std::uint32_t place) {
     Unit result{};
@@ -91,7 +91,7 @@ bool is_sound_trie(std::string_view trie, std::size_t bytes_of_texts) {
   const auto units = static_cast<std::uint32_t>(trie.size() / sizeof(Unit));  // whole blocks
   const std::uint32_t first = unit(0).offset();
   if (first >= units) return false;
-  std::vector<std::int8_t> leaves(units, -1);  // the most on a path to these children
+  std::vector<std::int8_t> leaves(units, -1);  // maximum on a path to these children
   std::vector<std::uint32_t> open{first};
   leaves[first] = 0;
   while (!open.empty()) {
@@ -113,8 +113,8 @@ bool is_sound_trie(std::string_view trie, std::size_t bytes_of_texts) {
   return true;
 }
 
-// A map is the length of the trie in bytes (4, little endian), the trie, and texts, each ended by a zero, to
-// which the values of its leaves are offsets.
+// A map is the length of the trie in bytes (4 bytes, little-endian), the trie, and zero-terminated texts; the
+// leaves' values are offsets into the texts.
 bool is_sound_map(std::string_view map) {
   std::uint32_t length = 0;
   if (map.empty()) return true;

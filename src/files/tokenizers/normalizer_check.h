@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What SentencePiece does not check of a tokenizer model: it follows the double-array trie of the
-// normalizer's precompiled_charsmap without looking where it leads, so that a damaged model makes it read any
-// memory.
+// Checks of a tokenizer model that SentencePiece lacks: it follows the double-array trie of the normalizer's
+// precompiled_charsmap without bounds checks, so a damaged model makes it read arbitrary memory.
 #pragma once
 
 #include <string>
@@ -9,9 +8,9 @@
 
 namespace penstock::files {
 
-// `model`: a serialized ModelProto (protobuf), before SentencePiece loads it, which also encodes the model's
-// own samples. Throws InputError that begins with `origin` when it is no protobuf message, or a trie leads
-// beyond itself, beyond the texts behind it, or past more leaves than SentencePiece has room for.
+// `model`: a serialized ModelProto (protobuf). Call before SentencePiece loads it, since loading encodes the
+// model's own samples. Throws InputError that begins with `origin` if it is not a protobuf message, or a trie
+// leads out of itself, out of the texts behind it, or past more leaves than SentencePiece has room for.
 void check_normalizers(std::string_view model, const std::string& origin);
 
 }  // namespace penstock::files

@@ -13,12 +13,12 @@
 namespace penstock::files {
 namespace {
 
-// False, and why if the library says it, where it does not take the model.
+// Returns false if the library rejects the model; `why` is its reason, if it gives one.
 bool load(sentencepiece::SentencePieceProcessor& model, std::string_view serialized, std::string& why) {
   try {
     const auto status = model.LoadFromSerializedProto(serialized);
     if (!status.ok()) why = status.ToString();
-  } catch (const std::exception& error) {  // pieces that make no trie
+  } catch (const std::exception& error) {  // pieces that form no valid trie
     why = error.what();
   }
   return why.empty() && model.GetPieceSize() > 0;

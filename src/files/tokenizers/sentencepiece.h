@@ -19,7 +19,7 @@ class SentencePiece {
  public:
   // Throws InputError naming the file when it is missing or not a model.
   explicit SentencePiece(const std::string& path);
-  // Of a file's contents; `origin` names them in messages.
+  // Takes a file's contents; `origin` names them in errors.
   SentencePiece(std::string_view serialized, const std::string& origin);
   ~SentencePiece();
   SentencePiece(SentencePiece&&) noexcept;

@@ -11,9 +11,9 @@
 namespace penstock::model {
 namespace {
 
-// Replays one action of one stage on a tape, in the order of nn/stage.cpp and nn/decoder_layer.cpp. One
-// logical shard has all rows, so that gathering and scattering take nothing; several are computed one after
-// the other between a gather and a scatter.
+// Replays one action of one stage on a tape, in the order of nn/stage.cpp and nn/decoder_layer.cpp. A single
+// logical shard has all rows, so gather and scatter take nothing; several are computed one after the other
+// between a gather and a scatter.
 class Action : LayerForward {
  public:
   Action(const ActionSize& size, const KernelSetting& setting) : LayerForward(size, setting) {}
@@ -57,7 +57,7 @@ class Action : LayerForward {
                                    [&](SavedTensor tensor, Bytes bytes) { drop(keep, tensor, bytes); },
                                    [] {});
       }
-      tape_.take(hidden());  // the gradient of the middle
+      tape_.take(hidden());  // the gradient of norm 2's input
       tape_.touch(norm_sums());
       if (!split || !has_output_gradient_pending()) end_output_gradient(top);
       tape_.give(hidden());  // the gradient of norm 2's output
@@ -84,16 +84,16 @@ class Action : LayerForward {
   }
 
  private:
-  // Token ids of a slice of several sequences are strided, so their rows are copied.
+  // With several sequences a slice's token ids are strided, so they are copied.
   Bytes ids() const {
     const bool sliced = !size_.earlier.empty() || !size_.last_slice;
     return size_.sequences > 1 && sliced ? rows_ * kTokenIdBytes : 0;
   }
   Bytes accumulator_half() const { return rows_ * shape_.kv_width() * accumulator_; }
-  // The gradient of the values is the accumulator itself when type and layout match.
+  // The gradient of the values is the accumulator itself if type and layout match.
   bool values_shared() const { return !setting_.narrow() && !setting_.tiled_attention && !in_context(); }
 
-  // The input from another stage: a message, which is not a temporary, or a tensor of this device.
+  // The input from another stage: a tensor of this device (temporary), or a message (not a temporary).
   void begin(bool temporary) {
     if (temporary) {
       tape_.take(hidden());
@@ -119,7 +119,7 @@ class Action : LayerForward {
     tape_.touch(norm_sums());
   }
 
-  // The output layer of the last stage's tensor-parallel ranks, whose input stays on the tape until then.
+  // The output layer of the last stage's tensor-parallel ranks. Its input stays on the tape until then.
   void shared_output_layer() {
     const VisitSize visit{.shape = size_.shape,
                           .tensor = size_.tensor,
@@ -136,8 +136,8 @@ class Action : LayerForward {
     messages_ = memory.messages;
   }
 
-  // Leaves the operands of the products, and the gradient of norm 2's output. Gate and up become their
-  // gradients, and the product's gradient becomes a product that was not saved.
+  // Leaves the operands of the products and the gradient of norm 2's output. The gradients of gate and up
+  // overwrite them, and a product that was not saved overwrites its gradient.
   void feed_forward_backward(KeepSet keep) {
     if (has_experts()) {
       mixture().backward(keep);
@@ -165,7 +165,7 @@ class Action : LayerForward {
     tape_.give(unused);
   }
 
-  // Returns what has no use after the sum over all shards.
+  // Returns the bytes that are unused after the sum over all shards.
   Bytes attend_backward_alone(const Shape& shard) {
     const Bytes query = wide(shard.query_width()), key = wide(shard.kv_width());
     const AttentionSize attention = attention_of(shard);
@@ -178,8 +178,8 @@ class Action : LayerForward {
     return query + copies + gradient;
   }
 
-  // Gradients before and behind the norms of queries, then of keys, were there at once: more than all three
-  // results.
+  // The gradients before and after the head norms of queries, then of keys, are alive together: counts the
+  // excess over all three results.
   void touch_norms_of_heads(const Shape& shard) {
     const Bytes query = wide(shard.query_width()), key = wide(shard.kv_width());
     const Bytes results = query + (values_shared() ? 1 : 2) * key;
@@ -197,7 +197,7 @@ class Action : LayerForward {
     return left.unused;
   }
 
-  // The gradients of the slice's own keys and values before the rotation.
+  // Frees the gradients of the slice's own keys and values before the rotation.
   void end_key_gradients() {
     const Bytes accumulators = (values_shared() ? 1 : 2) * accumulator_half();
     if (!in_context()) return size_.last_slice ? tape_.give(accumulators) : tape_.release(accumulators);
@@ -205,12 +205,12 @@ class Action : LayerForward {
     tape_.release(std::exchange(summed_key_gradients_, 0));
   }
 
-  // Of a tensor that was saved, or that this action has formed again.
+  // Frees bytes of a tensor that was saved or that this action has recomputed.
   void drop(KeepSet keep, SavedTensor tensor, Bytes bytes) {
     keep.has(tensor) ? tape_.release(bytes) : tape_.give(bytes);
   }
 
-  // Of the gradient of the layer's output, which the residual stream needs until the middle.
+  // Frees the gradient of the layer's output, which the residual stream needs until norm 2's input.
   void end_output_gradient(bool top) {
     if (!top) tape_.give(hidden());
     if (top && size_.last_stage) tape_.release(hidden());
@@ -254,7 +254,7 @@ class Action : LayerForward {
     tape_.touch(weight_gradient_scratch(setting_, rows_, in, out));
   }
 
-  // Of each shard, with these rows, which are gathered again if they are not any more.
+  // Forms each shard's products with these rows, which are gathered again if not kept.
   template <class Form>
   void form_products(Shared rows, Form&& form) {
     if (!kept_[rows]) gather();
@@ -262,8 +262,8 @@ class Action : LayerForward {
     end_gather();
   }
 
-  // In the order of the pending products; each operand is freed after its last product: a gradient, or a
-  // tensor that was saved, or that has taken the place of one.
+  // In the order of the pending products. Frees each operand after its last product: a gradient, or a saved
+  // tensor or its replacement.
   template <class EndGradient, class EndSaved, class EndOutputGradient>
   void form_feed_forward_products(EndGradient&& end_gradient, EndSaved&& end_saved,
                                   EndOutputGradient&& end_output_gradient) {
@@ -309,10 +309,10 @@ class Action : LayerForward {
 
   static std::int64_t ffn(const Shape& shard) { return shard.ffn; }
 
-  // Of chosen experts its rows are, not itself.
+  // Routed experts keep the gradient's rows pending instead of the gradient itself.
   bool has_output_gradient_pending() const { return !has_experts() || shape_.shared_ffn > 0; }
 
-  Bytes key_gradients_ = 0, summed_key_gradients_ = 0;  // of the slice's own keys and values, in context
+  Bytes key_gradients_ = 0, summed_key_gradients_ = 0;  // of own keys and values, in a context group
   Bytes logits_ = 0, messages_ = 0;
 };
 

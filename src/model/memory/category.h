@@ -13,12 +13,12 @@ enum class Category : std::uint8_t {
   Gradients,
   Optimizer,      // f32 masters next to bf16 weights, and the moments
   Activations,    // records: saved between forward and backward
-  WeightRecords,  // kept between the input and the weight backward
-  KvGradients,    // accumulators of keys' and values' gradients
-  Logits,         // tiles of logits, and the kept loss gradient
+  WeightRecords,  // kept from the input backward to the weight backward
+  KvGradients,    // accumulators of K and V gradients
+  Logits,         // logits tiles, and the kept loss gradient
   Transient,      // freed within one action, and everything else
-  Transfers,      // messages in flight or waiting to be used
-  Copies,         // offload buffers; the allocator counts none
+  Transfers,      // messages in flight or not yet used
+  Copies,         // offload buffers; not counted by the allocator
 };
 
 inline constexpr std::array<std::string_view, 10> kCategoryNames{

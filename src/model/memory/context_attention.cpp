@@ -4,8 +4,8 @@
 namespace penstock::model {
 namespace {
 
-// Numbers of elements: of queries, of their rows, and of keys (or values), on this rank and where queries or
-// keys of all token ranks are together.
+// Members count elements: queries, their rows, and keys (or values) of this rank; keys in the shared frame;
+// keys in the cache.
 class ContextTape {
  public:
   ContextTape(Tape& tape, const ContextAttentionSize& size)
@@ -23,7 +23,7 @@ class ContextTape {
         shared_keys_(own_.rows() * context_.heads * key_heads() * own_.head_dim),
         cached_keys_(context_.gathers ? shared_keys_ * context_.ranks : shared_keys_) {}
 
-  // An all-to-all of so many bytes there, and what is made of them; leaves that.
+  // An all-to-all of `travelling` bytes and the result made of them; leaves the result.
   void exchange(Bytes travelling, Bytes result) {
     tape_.take(2 * travelling + result);
     tape_.give(2 * travelling);
@@ -95,13 +95,13 @@ class ContextTape {
     return own_.sequences * tokens * own_.heads / context_.heads * own_.head_dim * element_;
   }
 
-  // A tensor made of another one of its size; leaves the one made.
+  // Makes a tensor from another of the same size; leaves the new one.
   void pass_on(Bytes bytes) {
     tape_.take(2 * bytes);
     tape_.give(bytes);
   }
 
-  // All ranks' parts of a tensor, then in their order; leaves that.
+  // Gathers all ranks' parts of a tensor, then orders them; leaves the result.
   void gather(Bytes own, Bytes whole, bool contiguous) {
     const Bytes copy = contiguous ? 0 : own;
     tape_.take(copy);
@@ -109,7 +109,7 @@ class ContextTape {
     tape_.give(copy);
   }
 
-  // use(queries, keys, causal) for the calls of the slice's own keys.
+  // Calls use(queries, keys, causal) for each kernel call over the slice's own keys.
   template <class Use>
   void for_own_calls(Use&& use) const {
     const Tokens whole = own_.tokens * context_.ranks, run = own_.tokens * context_.heads / 2;
@@ -139,8 +139,8 @@ class ContextTape {
     tape_.give(2 * total + query);
   }
 
-  // Leaves the gradient of the shared queries in the accumulator type, and of the slice's keys and values
-  // what began here.
+  // Leaves the gradient of the shared queries in the accumulator type, and the accumulators of the slice's
+  // keys and values if they begin here.
   void backward_among_tokens() {
     const Bytes query = seeing_ * queries_ * element_, rows = seeing_ * rows_ * accumulator_;
     const Bytes wide = seeing_ * queries_ * accumulator_;
@@ -150,7 +150,7 @@ class ContextTape {
       held += bytes;
     };
     if (context_.gathers) {
-      take(query);  // the gradient in the order of its rows
+      take(query);  // the contiguous gradient
     } else {
       tape_.touch(2 * query);
       take(query);
@@ -182,7 +182,7 @@ class ContextTape {
     tape_.take(queries_ * accumulator_);
   }
 
-  // The gradient of the shared queries, of so many bytes, to the own frame.
+  // Converts the shared queries' gradient, of `gradient` bytes, to the own frame.
   void own_queries(Bytes gradient) {
     const Bytes query = queries_ * element_;
     const Bytes rounded = gradient == query ? 0 : query;
@@ -191,7 +191,7 @@ class ContextTape {
     tape_.give(rounded + gradient);
   }
 
-  // Those of the slice's own keys and values, from where later slices have added to them to the own tokens.
+  // Converts the gradients of the slice's own keys and values from the records' frame to the own frame.
   void end_key_gradients(ContextLeft& left) {
     const Bytes summed = cached_keys_ * accumulator_;
     if (!shares_heads() && !context_.gathers) {
@@ -221,7 +221,7 @@ class ContextTape {
   const AttentionSize& own_;
   const bool last_slice_;
   const Bytes element_, accumulator_;
-  const std::int64_t seeing_;  // ranks whose queries are together
+  const std::int64_t seeing_;  // number of ranks whose queries are gathered
   const std::int64_t rows_, queries_, keys_, shared_keys_, cached_keys_;
 };
 

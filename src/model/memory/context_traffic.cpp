@@ -24,7 +24,7 @@ ContextTraffic context_traffic(const Shape& part, const ContextSplit& split, dou
   const double keys = 2 * tokens * static_cast<double>(part.kv_width());
   ContextTraffic traffic;
   if (split.heads > 1) {
-    // Queries, keys and values there and the output back; its gradient there and theirs back.
+    // Forward: queries, keys and values go, the output returns. Backward: its gradient goes, theirs return.
     const auto ranks = static_cast<double>(split.heads);
     const double travelling =
         2 * tokens * ranks * static_cast<double>(split.kept_heads(part.kv_heads) * part.head_dim());
@@ -41,7 +41,7 @@ ContextTraffic context_traffic(const Shape& part, const ContextSplit& split, dou
     traffic.backward.gathered = others * accumulator * keys;
     traffic.forward.gathers = traffic.backward.gathers = 2;
   } else {
-    // The queries, and all parts of their output; the queries again, the output's gradient, parts of theirs.
+    // Forward: queries, partial outputs. Backward: queries, output gradients, partial query gradients.
     traffic.forward.gathered = others * (element + accumulator) * queries;
     traffic.forward.gathers = 2;
     traffic.again.gathered = traffic.forward.gathered;

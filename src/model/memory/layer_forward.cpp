@@ -32,7 +32,7 @@ void LayerForward::complete(KeepSet have, bool backward) {
     if (!lacks(SavedTensor::AttentionOutput)) continue;
     in_context() ? attend_in_context(tape_, context_of(shard)) : attend(tape_, setting_, attention_of(shard));
   }
-  // The attention branch lives until it is added, in one pass with the norm where both are computed.
+  // The attention branch lives until it is added, in one pass with the norm if both are computed.
   if (lacks(SavedTensor::NormTwoInput)) {
     scatter(queries);
     tape_.take(hidden());
@@ -48,12 +48,12 @@ void LayerForward::complete(KeepSet have, bool backward) {
   end_gather_input(kNormTwo);
 }
 
-// Of each head, beside the product, which the backward needs.
+// Head norms' outputs and scales. The products stay too, since the backward needs them.
 void LayerForward::take_norms(std::int64_t width, std::int64_t heads) {
   tape_.take(wide(width) + rows_ * heads * accumulator_);
 }
 
-// Product, norms and rotation. Only the last result and what the norms' backward needs stay.
+// Product, norms and rotation. Only the last result and the tensors for the norms' backward stay.
 void LayerForward::project_query(const Shape& shard) {
   const Bytes query = wide(shard.query_width());
   take_product(shape_.hidden, shard.query_width());

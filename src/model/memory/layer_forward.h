@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tape of one layer's forward, and of what a backward computes again of it, in the order of
+// A tape of one layer's forward, and of its recomputation in a backward, in the order of
 // nn/decoder_layer.cpp.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace penstock::model {
 
 class LayerForward : protected LayerTape {
  protected:
-  // Both outlive the tape.
+  // Both must outlive the tape.
   LayerForward(const ActionSize& size, const KernelSetting& setting)
       : LayerTape(size.shape, size.tensor, size.sequences * size.tokens, size.context, setting),
         size_(size) {}
@@ -32,21 +32,21 @@ class LayerForward : protected LayerTape {
 
   static std::int64_t queries(const Shape& shard) { return shard.query_width(); }
 
-  // A backward keeps the rows it has gathered for the weight products.
+  // With `keeps` (in a backward) the gathered rows stay for the weight products.
   void gather_input(Shared rows, bool keeps);
   void end_gather_input(Shared rows);
 
   bool has_experts() const { return shape_.experts > 1; }
   MixtureTape mixture() { return {tape_, setting_, shape_, layer_.own_rows(), size_.expert_ranks}; }
 
-  // Recomputes what `have` lacks, from norm 1 to gate and up, or to the experts' input, and leaves it on the
-  // tape.
+  // Computes the tensors that `have` lacks, from norm 1 to gate and up, or to the experts' input, and leaves
+  // them on the tape.
   void complete(KeepSet have, bool backward);
 
-  // The layer's output stays on the tape as the next layer's input.
+  // Keeps or gives the layer's tensors. Its output stays on the tape as the next layer's input.
   void end_layer_forward(KeepSet keep, bool input_is_message);
 
-  // The rows of the tokens in each shard of the vocabulary, from other devices' too where they share it.
+  // The tokens' embedding rows from each vocabulary shard, also other devices' if they split the vocabulary.
   void embed();
 
   const ActionSize& size_;
@@ -55,7 +55,7 @@ class LayerForward : protected LayerTape {
  private:
   void take_norm(SavedTensor output) { tape_.take(numbers(output) + statistics(output)); }
   void project_query(const Shape& shard);
-  // `with_queries`: their norms' inputs stay with those of queries; else they are there already.
+  // `with_queries`: the head norms' inputs stay, like the queries'; else the record has them already.
   void project_keys(const Shape& shard, bool with_queries);
   void take_norms(std::int64_t width, std::int64_t heads);
 };

@@ -27,7 +27,7 @@ void LayerTape::take_product(std::int64_t in, std::int64_t out) {
   tape_.touch(product_scratch(setting_, block_rows(), in, out));
 }
 
-// All that travels stays until the last of it has arrived.
+// All messages stay until the last one has arrived.
 void LayerTape::scatter(const std::function<std::int64_t(const Shape&)>& width) {
   const std::int64_t h = shape_.hidden;
   if (!is_split()) return take_product(width(shape_), h);

@@ -54,7 +54,7 @@ void MixtureTape::forward() {
   if (shares()) add_shared();
 }
 
-// Their weights are among the routing's bytes, though they are made later.
+// routing() includes the shared expert's weights, although they are computed later.
 void MixtureTape::complete_shared() {
   const Bytes widened = setting_.narrow() ? widened_tokens() + shape_.hidden * accumulator_ : 0;
   if (shape_.shared_gate) tape_.touch(widened);
@@ -86,7 +86,7 @@ void MixtureTape::backward(KeepSet have) {
   tape_.touch(travelling());
   take_product(shape_.hidden, shape_.ffn);
   tape_.take(row_weights());
-  if (have.has(SavedTensor::Product)) tape_.give(rows(shape_.ffn));  // else it becomes the product
+  if (have.has(SavedTensor::Product)) tape_.give(rows(shape_.ffn));  // else the product overwrites it
   take_product(shape_.ffn, shape_.hidden);
   tape_.take(travelling());              // the router computes while rows travel
   tape_.take(row_weights() + scores());  // gradients

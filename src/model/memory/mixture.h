@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of a layer's experts on one rank, in the order of nn/experts/mixture.cpp. A token has a row for each
-// of its experts, wherever they are; products and their scratch are those of balanced routing.
+// of its experts, on whichever rank. Assumes balanced routing for products and their scratch.
 #pragma once
 
 #include "model/memory/kernels.h"
@@ -11,18 +11,18 @@ namespace penstock::model {
 
 class MixtureTape {
  public:
-  // Of `tokens` rows of each rank. Where several `ranks` share the experts out, rows travel to them, as many
-  // as come. All outlive it.
+  // `tokens`: per rank. If several `ranks` split the experts, each sends and receives the same number of
+  // rows. The references must outlive the tape.
   MixtureTape(Tape& tape, const KernelSetting& setting, const Shape& shape, Tokens tokens, int ranks);
 
   // Leaves the routing, the saved tensors and the output.
   void forward();
 
-  // Leaves what `have` lacks, the pending operands and the gradient of the input.
+  // Leaves the tensors that `have` lacks, the pending operands and the gradient of the input.
   void backward(KeepSet have);
 
-  // Formed by backward(): operands of the weight products besides Dispatched, Product and GateUp, which have
-  // become their gradients. Last the products' scratch, while all of them are there.
+  // Operands of the weight products that backward() makes, without Dispatched, Product and GateUp (now the
+  // gradients of gate and up). form_weight_gradients() adds the scratch, while all operands are alive.
   Bytes pending_gradients() const;
   void form_weight_gradients();
 
@@ -31,12 +31,12 @@ class MixtureTape {
   Bytes row_weights() const { return tokens_ * shape_.experts_per_token * accumulator_; }
   Bytes scores() const { return tokens_ * shape_.experts * accumulator_; }
   Bytes routing() const;
-  // Rows that leave while others arrive, or that lie in the order of their arrival.
+  // Rows being sent while others arrive, or received rows in arrival order.
   Bytes travelling() const { return ranks_ > 1 ? rows(shape_.hidden) : 0; }
   bool shares() const { return shape_.shared_ffn > 0; }
   Bytes shared() const { return tokens_ * shape_.shared_ffn * element_; }
   Bytes hidden() const { return tokens_ * shape_.hidden * element_; }
-  // Of the router's operands: its input or the input's gradient, and its weights.
+  // The router's operands in the accumulator type: its input or the input's gradient, and its weights.
   Bytes widened_tokens() const { return tokens_ * shape_.hidden * accumulator_; }
   Bytes widened_router() const {
     return setting_.narrow() ? shape_.experts * shape_.hidden * accumulator_ : 0;

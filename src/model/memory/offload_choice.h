@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Selects the bytes of a record to offload: a choice among its tensors by size alone (docs/memory.md,
-// "Offloading").
+// Selects the bytes of a record to offload, among its tensors by size alone (docs/memory.md, "Offloading").
 #pragma once
 
 #include <span>
@@ -10,15 +9,15 @@
 
 namespace penstock::model {
 
-// share · total rounded to whole cache lines; all of it for a share of 1. `share` is from 0 to 1.
+// share · total rounded to whole cache lines; exactly `total` for a share of 1. `share` is from 0 to 1.
 Bytes leaving_bytes(Bytes total, double share);
 
-// For each tensor the bytes to offload, `leaving` in total: the set of whole tensors whose sum comes nearest
-// to `leaving` without exceeding it; the rest is cut off the front of one other tensor. Depends only on the
-// sizes and their order. `leaving` is at most the sum of the sizes.
+// The bytes to offload per tensor, `leaving` in total: whole tensors with the largest sum that does not
+// exceed `leaving`; the rest is taken from the front of one other tensor. Depends only on the sizes and their
+// order. `leaving` is at most the sum of the sizes.
 //
-// O(distinct sizes · sum / greatest common divisor of the sizes), a few thousand steps for records of equal
-// layers; beyond a million steps, tensors are taken in descending order of size instead, which may cut a
+// O(distinct sizes · leaving / greatest common divisor of the sizes), a few thousand steps for records of
+// equal layers. Beyond a million steps it takes tensors in descending order of size instead, which may cut a
 // tensor where another set would not.
 std::vector<Bytes> choose_leaving(std::span<const Bytes> sizes, Bytes leaving);
 

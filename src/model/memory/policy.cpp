@@ -25,7 +25,7 @@ constexpr KeepSet kNone =
     kBalanced.with(SavedTensor::NormOneOutput).with(SavedTensor::NormTwoOutput).with(SavedTensor::Product);
 constexpr std::array kKeepOfPolicy{kNone.with(SavedTensor::SiluGate), kNone, kBalanced, kBalancedFc1, kFull};
 
-// Without "silu", which is refused.
+// The names without "silu", which is rejected.
 template <std::size_t N>
 std::vector<std::string_view> offered(const std::array<std::string_view, N>& names) {
   std::vector<std::string_view> offered(names.begin(), names.end());
@@ -146,9 +146,9 @@ Bytes recomputed_bytes(const Shape& shape, KeepSet keep, Bytes element, bool key
   return numbers * element;
 }
 
-// Gradients are as large as the tensors that they are of: those of LayerInput and NormTwoInput are the
-// residual stream's. Experts take the latter by rows, a shared one as it is; the router's scores have one
-// too, and the shared expert's gate. What the norms of heads are computed from is no operand.
+// A gradient is as large as its tensor; LayerInput and NormTwoInput stand for the residual stream's
+// gradients. Routed experts use rows of the output's gradient, a shared expert that gradient itself. The
+// router's scores and the shared gate have gradients too. The inputs of head norms are not operands.
 Bytes weight_record_bytes(const Shape& shape, KeepSet part, Bytes element, Bytes accumulator) {
   Bytes bytes = kept_bytes(shape, kNone.common(part), element);
   if (shape.head_norms && part.has(SavedTensor::Query))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tensors a layer saves between forward and backward, and those it recomputes (docs/memory.md, "Saved
-// between F and B"). A policy is a set of tensors to keep; any set with the layer's input is legal:
-// everything else can be computed from it, while it cannot be recomputed. The tensors are named only here;
-// nn/record.h lists the finer tensors that belong to each.
+// The tensors a layer saves between forward and backward, and the others, which it recomputes
+// (docs/memory.md, "Saved between F and B"). A policy is a set of tensors to keep. Any set with the layer's
+// input is legal: the others can be recomputed from it, but it cannot be recomputed. The tensors are named
+// only here; nn/record.h lists the finer tensors that belong to each.
 #pragma once
 
 #include <array>
@@ -18,14 +18,14 @@ namespace penstock::model {
 enum class SavedTensor : std::uint8_t {
   LayerInput,       // also norm 1's input
   NormOneOutput,    // input of Q, K, V
-  Query,            // after the rotation; with norms of heads also their inputs, of queries and keys
-  KeyValue,         // both; with slices always kept, as the cache
+  Query,            // after the rotation; also the inputs of head norms, for queries and keys
+  KeyValue,         // both; always kept with slices, as the cache
   AttentionOutput,  // input of O
   NormTwoInput,     // after the residual
   NormTwoOutput,    // input of gate and up
-  Dispatched,       // input of the experts' gate and up, a row for each of a token's experts
-  GateUp,           // fc1's output; of experts with their routing
-  SiluGate,         // kept by ATC'24's engine only
+  Dispatched,       // input of the experts' gate and up, one row per expert of a token
+  GateUp,           // output of fc1; with experts also their routing
+  SiluGate,         // kept only by ATC'24's engine
   Product,          // input of down
 };
 inline constexpr std::size_t kSavedTensors = 11;
@@ -47,8 +47,8 @@ struct KeepSet {
   friend constexpr bool operator==(KeepSet, KeepSet) = default;
 };
 
-// What tensor parallelism shares out by tokens; all else it shares out by heads or ffn columns. Whole experts
-// work on a rank's own tokens.
+// The tensors that tensor parallelism splits by tokens; it splits the others by heads or ffn columns. Experts
+// are whole and work on a rank's own tokens.
 constexpr KeepSet cut_by_tokens(const Shape& shape) {
   using T = SavedTensor;
   const KeepSet hidden =
@@ -74,28 +74,28 @@ KeepSet keep_of(Policy policy);
 // which our engine never computes, and sets without the layer's input.
 KeepSet parse_keep(const Words& names, std::string_view option = "memory.keep");
 
-// A preset's name, or tensor names joined by "+", as in "layer_input+q+kv"; and back, with the same errors.
+// Prints a preset's name, or tensor names joined by "+" ("layer_input+q+kv"); parses it with the same errors.
 std::string policy_text(KeepSet keep);
 KeepSet parse_policy_text(std::string_view text, std::string_view option);
 
-// Elements of a tensor per token, before dividing by t·c.
+// Elements per token, before dividing by t·c.
 std::int64_t numbers_per_token(const Shape& shape, SavedTensor tensor);
 
-// Bytes per token of one layer, before dividing by t·c: of the kept tensors, and of those to be recomputed.
-// K,V count as kept in both when `keys_cached` (with slices they stay as the cache).
+// Bytes per token of one layer, before dividing by t·c: of the kept tensors, and of the recomputed ones. With
+// `keys_cached`, K and V count as kept in both (with slices they stay as the cache).
 Bytes kept_bytes(const Shape& shape, KeepSet keep, Bytes element, bool keys_cached = false);
 Bytes recomputed_bytes(const Shape& shape, KeepSet keep, Bytes element, bool keys_cached = false);
 
-// Operands of all weight products, an input and a gradient each, as far as they are as wide as these tensors.
+// Bytes per token of those operands of weight products (inputs and gradients) that correspond to `part`.
 Bytes weight_record_bytes(const Shape& shape, KeepSet part, Bytes element, Bytes accumulator);
 
 // K and V only.
 Bytes key_value_bytes(const Shape& shape, Bytes element);
 
-// Per token of one layer, in the accumulator type, kept with their tensor: a norm's scale with its output,
-// the log-sum-exp (one per head) with the attention output, the scales of heads' norms with the queries. Of
-// experts' routing with fc1: scores and their log-sum-exp, for each of a token's experts its number, its
-// row, the row's token, and its weight by slot and by row, and the weight of a shared expert.
+// Bytes per token of one layer of the statistics kept with a tensor, in the accumulator type: a norm's scale
+// with its output, the log-sum-exp (one per head) with the attention output, the head norms' scales with the
+// queries. With fc1, the experts' routing: scores and their log-sum-exp; for each of a token's experts three
+// int64 (expert, row, the row's token) and its weight by slot and by row; and a shared expert's weight.
 Bytes statistics_bytes(const Shape& shape, KeepSet keep, Bytes accumulator);
 
 }  // namespace penstock::model

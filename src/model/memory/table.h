@@ -17,17 +17,17 @@ struct DeviceMemory {
   Bytes weights = 0;
   Bytes gradients = 0;
   Bytes optimizer = 0;
-  Bytes activations = 0;     // records that stay on the device, including K,V
-  Bytes weight_records = 0;  // with a split backward: from I to W
-  Bytes kv_gradients = 0;    // accumulators of the K,V gradients of slices
-  Bytes logits = 0;          // of the output layer and the loss
+  Bytes activations = 0;     // records that stay on the device, including K and V
+  Bytes weight_records = 0;  // with a split backward, from I to W
+  Bytes kv_gradients = 0;    // accumulators of the slices' K and V gradients
+  Bytes logits = 0;          // output layer and loss
   Bytes transient = 0;       // freed within one action: recomputed tensors, gradients between operations
-  Bytes transfers = 0;       // hidden states queued or in flight
+  Bytes transfers = 0;       // hidden states, queued or in flight
   Bytes copies = 0;          // offload buffers
-  Bytes host = 0;            // not on the device: records offloaded to host memory
-  Bytes disk = 0;            // or to a file
+  Bytes host = 0;            // records offloaded to host memory; not on the device
+  Bytes disk = 0;            // records offloaded to a file; not on the device
 
-  // The peak of the sum, if known (the categories need not peak together). 0: unknown.
+  // Peak of the sum (the categories need not peak together). 0: unknown.
   Bytes at_once = 0;
 
   Bytes total() const {

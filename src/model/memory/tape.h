@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A running byte count within one action, and its peaks: of temporaries alone, and of everything allocated
-// since the start of the action.
+// A running byte count within one action, and its peaks: of temporaries, and of everything allocated since
+// the start of the action.
 #pragma once
 
 #include <algorithm>
@@ -14,16 +14,16 @@ class Tape {
   void take(Bytes bytes) { change(bytes, bytes); }    // allocates a temporary
   void give(Bytes bytes) { change(-bytes, -bytes); }  // frees it
   void keep(Bytes bytes) { change(-bytes, 0); }       // a temporary outlives the action
-  void add(Bytes bytes) { change(0, bytes); }         // allocates something of another category
+  void add(Bytes bytes) { change(0, bytes); }         // allocates in another category
   void release(Bytes bytes) { change(0, -bytes); }    // frees it
 
-  // For what lives only within a larger step.
+  // A temporary that lives only within a larger step.
   void touch(Bytes bytes) {
     take(bytes);
     give(bytes);
   }
 
-  // What comes and goes within a larger step and has peaks of its own.
+  // A step with peaks of its own that leaves nothing.
   void peak(Bytes temporary, Bytes growth) {
     change(temporary, growth);
     change(-temporary, -growth);

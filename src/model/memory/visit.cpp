@@ -46,8 +46,8 @@ class Visit {
     return size_.tensor.shards * size_.stages * 3 * tokens_of(tile) * accumulator_;
   }
 
-  // The last device holds all devices' parts of its rows of a tile until they are added; others hold their
-  // own until it is sent, while the next one is computed.
+  // The last device holds all devices' parts of its rows of a tile until they are summed. Other devices hold
+  // their own part until it is sent, while they compute the next one.
   Bytes received_of(Tokens tile) const {
     if (!size_.last) return 0;
     const Tokens own = std::clamp<Tokens>(layer_.own_rows() - tile * size_.loss_tile, 0, tokens_of(tile));
@@ -77,9 +77,9 @@ class Visit {
     if (!size_.last) return take_message(hidden_);
     all_.take(own_hidden_);                                     // the last stage's output
     all_.take(own_hidden_ + layer_.own_rows() * accumulator_);  // its norm
-    all_.take(own_hidden_);                                     // the gradient of that
+    all_.take(own_hidden_);                                     // the gradient of the norm's output
     if (!size_.tensor.is_split()) return;
-    all_.take(hidden_);  // of all ranks, where the own rows are copied to
+    all_.take(hidden_);  // all ranks' rows, to which the own rows are copied
     all_.give(own_hidden_);
   }
 
@@ -121,7 +121,7 @@ class Visit {
   const VisitSize& size_;
   const KernelSetting& setting_;
   Bytes element_, accumulator_;
-  Tokens count_;  // of the slice, on all ranks
+  Tokens count_;  // of the slice, over all ranks
   LayerShards layer_;
   std::int64_t rows_;  // of one part of the vocabulary
   Bytes hidden_, own_hidden_;

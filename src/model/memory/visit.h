@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of one device in a visit of the vocabulary (nn/vocabulary_visit.h), step by step, as
-// model/memory/action.h does for actions.
+// Memory of one device in a vocabulary visit (nn/vocabulary_visit.h), step by step, as model/memory/action.h
+// does for actions.
 #pragma once
 
 #include "model/memory/kernels.h"
@@ -9,12 +9,12 @@
 
 namespace penstock::model {
 
-// The vocabulary is cut into T parts for each of the stages' devices; each of their t ranks has T/t of them.
+// The vocabulary is cut into T parts per device, for `stages` devices; each of a device's t ranks has T/t.
 struct VisitSize {
   Shape shape;
   TensorSplit tensor;
   std::int64_t stages = 1;  // pipeline devices that share the vocabulary
-  bool last = true;         // the last stage's device, which adds the gradients of the hidden states
+  bool last = true;         // the last stage's device, which sums the hidden states' gradients
   std::int64_t sequences = 1;
   Tokens tokens = 1;  // of the slice
   bool sliced = false;
@@ -23,9 +23,9 @@ struct VisitSize {
 
 struct VisitMemory {
   Bytes temporary = 0;  // peak
-  Bytes growth = 0;     // peak of the sum; includes the last stage's output, which the visit uses
-  Bytes logits = 0;     // tiles of the device's columns, with the operands of a product
-  Bytes messages = 0;   // hidden states received, partial gradients sent or added
+  Bytes growth = 0;     // peak of the sum, including the last stage's output
+  Bytes logits = 0;     // tiles of the device's columns
+  Bytes messages = 0;   // received hidden states, partial gradients sent or summed
 };
 
 VisitMemory visit_memory(const VisitSize& size, const KernelSetting& setting);

@@ -18,7 +18,7 @@
 namespace penstock::nn {
 namespace {
 
-// The rows [first, first + count) of each expert that has any, in ascending order.
+// Calls work(expert, first, count) for each expert that has rows, in ascending order.
 template <class Work>
 void for_experts(const Mixture& mixture, const std::vector<std::int64_t>& counts, Work&& work) {
   std::int64_t first = 0;
@@ -28,8 +28,8 @@ void for_experts(const Mixture& mixture, const std::vector<std::int64_t>& counts
   }
 }
 
-// oneDNN compiles a bf16 product anew for every number of rows, and keeps a megabyte or two of code for each.
-// Numbers of rows are rounded up, to a multiple of 16 and, from 128 on, to eight steps an octave.
+// oneDNN compiles a bf16 product for every number of rows, and keeps a megabyte or two of code for each. So
+// row counts are rounded up to a multiple of 16 and, from 128 on, to eight steps per octave.
 std::int64_t rounded_rows(std::int64_t count, at::ScalarType type) {
   if (type != at::kBFloat16) return count;
   constexpr std::int64_t kLeast = 16;
@@ -38,8 +38,8 @@ std::int64_t rounded_rows(std::int64_t count, at::ScalarType type) {
   return round_up(count, step);
 }
 
-// Products of one expert's rows of `inputs` with its weights, product(result, inputs...). Further rows are
-// the next experts', whose products come later; beyond the last row copies stand in.
+// Calls product(result, inputs...) for one expert's rows, their number rounded up. The additional rows belong
+// to the next experts, whose products come later; past the last row, padded copies are used.
 template <class Product, class... Inputs>
 void for_rows_of(at::Tensor& result, std::int64_t first, std::int64_t count, Product&& product,
                  const Inputs&... inputs) {
@@ -69,15 +69,15 @@ at::Tensor room(const at::Tensor& rows, std::int64_t width) {
 }
 
 void choose_experts(const Mixture& mixture, const at::Tensor& input, MixtureRecord& record) {
-  // Rounded scores would send tokens elsewhere.
+  // Rounded scores would route tokens differently.
   record.scores = backend::to_host(kernels::product(kernels::in_accumulator_type(input),
                                                     kernels::in_accumulator_type(mixture.router->weight)));
   record.routing = route(record.scores, mixture.chosen, mixture.weights, mixture.forced);
   record.order = order_by_expert(record.routing.experts, mixture.router->sizes[0]);
 }
 
-// What the record lacks, from the scores to gate and up. The shared expert computes while ranks tell one
-// another their counts.
+// Computes what the record lacks, from the scores to gate and up. The shared expert computes while ranks
+// exchange their counts.
 void complete(const Mixture& mixture, const at::Tensor& input, MixtureRecord& record) {
   const ExpertGroup& group = *mixture.group;
   const bool choose = !record.scores.defined(), send = !record.dispatched.defined();
@@ -107,7 +107,7 @@ void complete(const Mixture& mixture, const at::Tensor& input, MixtureRecord& re
               });
 }
 
-// The sum over a token's experts, of a complete record.
+// Returns the sums over each token's experts, from a complete record.
 at::Tensor chosen_forward(const Mixture& mixture, const at::Tensor& input, MixtureRecord& record) {
   record.product = kernels::weighted_swiglu(record.gate, record.up, record.row_weights);
   at::Tensor results = room(record.dispatched, input.size(1));
@@ -118,7 +118,7 @@ at::Tensor chosen_forward(const Mixture& mixture, const at::Tensor& input, Mixtu
   return sums_of_rows(mixture.group->begin_combine(std::move(results), record.route).arrived(), record.order);
 }
 
-// Consumes a complete record but for its shared expert.
+// Consumes a complete record, except for its shared expert.
 at::Tensor chosen_backward_input(const Mixture& mixture, const at::Tensor& input,
                                  const at::Tensor& grad_output, const RouteLosses& losses,
                                  MixtureRecord& record, MixtureWeightRecord& pending) {
@@ -146,7 +146,7 @@ at::Tensor chosen_backward_input(const Mixture& mixture, const at::Tensor& input
                 };
                 for_rows_of(grad_dispatched, first, count, both, grad_gate, grad_up);
               });
-  // The router computes while the rows travel.
+  // The router computes while the rows are in flight.
   RowsUnderWay weights = group.begin_combine(of_weights, record.route);
   RowsUnderWay rows = group.begin_combine(std::move(grad_dispatched), record.route);
   const at::Tensor grad_weights = backend::to_host(by_slot(weights.arrived(), record.order));

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A mixture of experts in place of a layer's feed-forward block (docs/moe.md, "The layer"; Shazeer et al.
-// 2017; Jiang et al. 2024): y = Σ over a token's k experts e of down_e(w_e · silu(gate_e(x)) · up_e(x)).
-// Every token reaches its experts. The weight is multiplied in before the down product, so no expert's output
-// is kept.
+// 2017; Jiang et al. 2024): y = Σ over a token's k experts e of down_e(w_e · silu(gate_e(x)) · up_e(x)). No
+// token is dropped. The weight is applied before the down product, so no expert's output is kept.
 //
-// n tokens, E experts, R = n·k rows; one rank has all experts.
+// n tokens, E experts, R = n·k rows where one rank has all experts.
 #pragma once
 
 #include <vector>
@@ -29,13 +28,13 @@ struct Mixture {
   bool defined() const { return router != nullptr; }
 };
 
-// What one slice keeps for the backward. Undefined tensors are formed again, from the input.
+// What one slice keeps for the backward. Undefined tensors are recomputed from the input.
 struct MixtureRecord {
   at::Tensor scores;  // [n, E], accumulator type
   Routing routing;
   ExpertOrder order;       // of this rank's tokens
   ExpertRoute route;       // to the experts' ranks
-  at::Tensor row_weights;  // [R], of the routing
+  at::Tensor row_weights;  // [R], the routing weights
   at::Tensor dispatched;   // [R, h], the inputs of this rank's experts
   at::Tensor gate, up;     // [R, f]
   at::Tensor product;      // [R, f], w · silu(gate) · up
@@ -51,10 +50,10 @@ struct MixtureWeightRecord {
   SharedExpertWeightRecord shared;
 };
 
-// input [n, h], to the output [n, h].
+// Maps input [n, h] to output [n, h].
 at::Tensor mixture_forward(const Mixture& mixture, const at::Tensor& input, MixtureRecord& record);
 
-// grad_output [n, h], to the gradient of the input. Consumes the record.
+// Maps grad_output [n, h] to the gradient of the input. Consumes the record.
 at::Tensor mixture_backward_input(const Mixture& mixture, const at::Tensor& input,
                                   const at::Tensor& grad_output, const RouteLosses& losses,
                                   MixtureRecord record, MixtureWeightRecord& pending);

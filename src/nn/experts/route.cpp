@@ -21,7 +21,7 @@ void for_score_type(const at::Tensor& scores, Work&& work) {
   work(float{});
 }
 
-// The k greatest, one after the other, then in ascending order: k and E are small.
+// Finds the k greatest one by one, then sorts by index: k and E are small.
 template <class Number>
 void choose(const Number* scores, std::int64_t experts, std::int64_t k, std::int64_t* chosen) {
   for (std::int64_t slot = 0; slot < k; ++slot) {
@@ -40,7 +40,7 @@ void take_turns(std::int64_t token, std::int64_t experts, std::int64_t k, std::i
   std::sort(chosen, chosen + k);
 }
 
-// The tokens of each expert for one token: k times its share, at most 1; what that cuts off the others have.
+// Each expert's expected slots per token: k times its share, at most 1. The other experts get the excess.
 std::vector<double> skewed_shares(std::int64_t experts, std::int64_t k, double skew) {
   std::vector<double> shares(static_cast<std::size_t>(experts));
   for (std::size_t expert = 0; expert < shares.size(); ++expert)
@@ -53,8 +53,8 @@ std::vector<double> skewed_shares(std::int64_t experts, std::int64_t k, double s
   return shares;
 }
 
-// Systematic sampling (Madow 1949): k points at distance 1 on the sum of the shares, which a share of at most
-// 1 meets once at most. Their beginnings are spread evenly over the tokens.
+// Systematic sampling (Madow 1949): k points at distance 1 on the cumulative shares. A share of at most 1
+// contains at most one point. The first points are spread evenly over the tokens.
 void sample(std::int64_t token, const std::vector<double>& shares, std::int64_t k, std::int64_t* chosen) {
   constexpr double kGolden = 0.6180339887498949;
   const double turns = static_cast<double>(token) * kGolden;

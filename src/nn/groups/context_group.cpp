@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kName = "the attention of a context group";
 constexpr int kTokens = 2;  // dimension of tokens in [b, heads, tokens, d]
 
-// Two parts of a tensor's tokens, one after the other.
+// Two equally long runs of a tensor's tokens.
 struct TwoRuns {
   std::int64_t first = 0, second = 0, length = 0;
 
@@ -26,7 +26,7 @@ struct TwoRuns {
   at::Tensor second_of(const at::Tensor& x) const { return x.narrow(kTokens, second, length); }
 };
 
-// A block of as many tokens as two such runs.
+// A block of `tokens` tokens, as two runs.
 TwoRuns halves(std::int64_t tokens) { return {0, tokens / 2, tokens / 2}; }
 
 void copy_runs(const at::Tensor& from, const TwoRuns& source, const at::Tensor& to, const TwoRuns& target) {
@@ -40,7 +40,7 @@ at::Tensor sum_in_order(const at::Tensor& parts) {
   return sum;
 }
 
-// The heads of rank h of c_h, of so many in all.
+// The heads of one rank of c_h, out of `all`.
 struct Heads {
   std::int64_t first = 0, count = 0;
 };
@@ -48,7 +48,7 @@ Heads heads_of(std::int64_t all, std::int64_t ranks, std::int64_t rank) {
   return {rank * all / ranks, std::max<std::int64_t>(all / ranks, 1)};
 }
 
-// In the shared frame: pieces of the h-th of c_h ranks within the two runs of the group.
+// The pieces of one rank of c_h in the shared frame, within the group's two runs.
 TwoRuns pieces_of(std::int64_t shared_tokens, std::int64_t ranks, std::int64_t rank) {
   const std::int64_t piece = shared_tokens / (2 * ranks);
   return {rank * piece, shared_tokens / 2 + (ranks - 1 - rank) * piece, piece};
@@ -152,7 +152,7 @@ at::Tensor ContextGroup::to_whole(const at::Tensor& shared) const {
   return whole;
 }
 
-// [rank] ... its two runs of a whole tensor, from every rank.
+// Returns [rank, ...]: this rank's two runs of the whole tensor, from every rank.
 at::Tensor ContextGroup::parts_of_whole(const at::Tensor& whole) const {
   const std::int64_t ranks = token_ranks();
   std::vector<std::int64_t> sizes = whole.sizes().vec();

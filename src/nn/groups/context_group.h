@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Context parallelism (docs/mesh.md, "Context ranks"): the c ranks of a context group share out the tokens of
+// Context parallelism (docs/mesh.md, "Context ranks"): the c ranks of a context group split the tokens of
 // every slice.
 //
-// A slice is cut into 2c equal pieces of which rank i has i and 2c−1−i (zigzag), so the causal diagonal costs
-// every rank the same. Attention is formed in three frames, c = c_h · c_q, rank = q·c_h + h:
+// A slice is cut into 2c equal pieces; rank i has pieces i and 2c−1−i (zigzag), so the causal diagonal costs
+// every rank the same. Attention uses three frames, with c = c_h · c_q and rank = q·c_h + h:
 // - own: all heads for the rank's own two pieces;
 // - shared: 1/c_h of the heads for the two runs of pieces of the c_h ranks with the same q (an all-to-all of
-//   heads and tokens, as in Ulysses; Jacobs et al. 2023). Queries, keys and values are kept so. The ranks
-//   with the same h hold them as a zigzag of c_q ranks;
-// - whole: these heads for all tokens of the slice, in their order.
-// In mode Query the queries are made whole and attend to the keys of each rank; its partial results are
-// merged (SlimPipe's commutated context parallelism). In mode Gather keys and values are made whole and stay
-// so. c_q = 1 is "heads", c_h = 1 "query" or "gather", and both above 1 "mixed".
+//   heads and tokens, as in Ulysses; Jacobs et al. 2023). Records keep queries, keys and values in this
+//   frame. The ranks with the same h form a zigzag of c_q ranks;
+// - whole: these heads for all tokens of the slice, in order.
+// Mode Query makes the queries whole; they attend to each rank's keys, and the partial results are merged
+// (SlimPipe's commutated context parallelism). Mode Gather makes keys and values whole and keeps them whole.
+// c_q = 1 is "heads", c_h = 1 "query" or "gather", and both above 1 "mixed".
 //
-// Calls are made by all ranks of the group in the same order. Tensors are [b, heads, tokens, d] with d
+// All ranks of the group make the same calls in the same order. Tensors are [b, heads, tokens, d] with d
 // contiguous. b = sequences of a micro-batch.
 #pragma once
 
@@ -33,10 +33,10 @@ enum class ContextMode : std::uint8_t { Query, Gather };  // among the ranks wit
 
 class ContextGroup {
  public:
-  // A rank alone: the three frames are one.
+  // A single rank: the three frames are the same.
   ContextGroup() = default;
   static const ContextGroup& alone();
-  // `heads` = c_h divides the ranks. Both groups are split off `ranks`; collective.
+  // `heads` = c_h divides the number of ranks. Splits both groups off `ranks`; collective.
   ContextGroup(comm::Communicator& ranks, int heads, ContextMode mode);
 
   int ranks() const { return heads_ranks() * token_ranks(); }                    // c
@@ -44,29 +44,30 @@ class ContextGroup {
   int token_ranks() const { return tokens_group_ ? tokens_group_->size() : 1; }  // c_q
   bool gathers_keys() const { return token_ranks() > 1 && mode_ == ContextMode::Gather; }
 
-  // Of the slice that begins at `first` and has `tokens` of each sequence: this rank's place, and its tokens
-  // among a tensor's [b, s].
+  // This rank's place in the slice that begins at `first` with `tokens` tokens of each sequence, and the
+  // place's tokens of a tensor [b, s].
   SlicePlace place(std::int64_t sequences, std::int64_t tokens, std::int64_t first) const;
   std::int64_t slice_begin(const SlicePlace& place) const;  // the slice's first position
   static at::Tensor tokens_at(const SlicePlace& place, const at::Tensor& all);
 
-  // Own frame to shared: of `heads` heads in all 1/c_h, or one that serves several ranks where there are
-  // fewer. Back: parts of a head that several ranks have are added in rank order.
+  // Own frame to shared and back, for `heads` heads in all. The shared frame has 1/c_h of them, or one that
+  // several ranks share if there are fewer heads than ranks; to_own() adds the ranks' parts of a shared head
+  // in rank order.
   at::Tensor to_shared(const at::Tensor& own) const;
   at::Tensor to_own(const at::Tensor& shared, std::int64_t heads) const;
 
-  // Shared frame to whole; back, the sum of every rank's whole tensor, in rank order.
+  // Shared frame to whole. Back: the sum of all ranks' whole tensors, in rank order.
   at::Tensor to_whole(const at::Tensor& shared) const;
   at::Tensor sum_to_shared(const at::Tensor& whole) const;
 
-  // Merges every rank's attention of the whole queries to its own keys, for the shared queries.
+  // Merges all ranks' attention of the whole queries to their own keys; returns the shared queries' part.
   kernels::AttentionPart merge_to_shared(const kernels::AttentionPart& whole) const;
 
-  // This rank's exchanges of heads, queries, keys and results since they were last taken, and bytes sent.
+  // This rank's exchanges of heads, queries, keys and results since the last call, and the bytes it has sent.
   Waits take_waits() { return std::exchange(waits_, {}); }
   Bytes sent() const;
 
-  // The shared frame's two runs of a whole slice: rank q of c_q has the q-th of 2·c_q and its mirror image.
+  // The shared frame's two runs of a whole slice: rank q of c_q has run q of 2·c_q and its mirror image.
   struct Runs {
     std::int64_t first = 0, second = 0, length = 0;
   };
@@ -80,7 +81,7 @@ class ContextGroup {
   at::Tensor parts_of_whole(const at::Tensor& whole) const;
   at::Tensor exchanged(comm::Communicator& ranks, const at::Tensor& sent) const;
 
-  std::shared_ptr<comm::Communicator> heads_group_, tokens_group_;  // null: a rank alone
+  std::shared_ptr<comm::Communicator> heads_group_, tokens_group_;  // null: a single rank
   ContextMode mode_ = ContextMode::Query;
   mutable Waits waits_;
 };

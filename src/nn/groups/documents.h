@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Documents that share a sequence (docs/data.md, "Masks"): attention stays inside each.
+// Documents that share a sequence (docs/data.md, "Masks"): attention stays within each document.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,22 +18,22 @@ struct TokenRun {
   std::int64_t count = 0;
 };
 
-// Of the sequences of one micro-batch.
+// The documents in the sequences of one micro-batch.
 struct Documents {
-  // [b, s] int64, contiguous: of each token the position where its document begins. Undefined: every sequence
-  // is one document.
+  // [b, s] int64, contiguous: for each token the position where its document begins. Undefined: every
+  // sequence is one document.
   at::Tensor starts;
   at::Tensor device_starts;       // the same in the compute device's memory; may be undefined
-  bool restart_positions = true;  // rotary positions count from there
+  bool restart_positions = true;  // rotary positions restart in each document
 
   bool defined() const { return starts.defined(); }
 
-  // Which of the keys the queries see; nothing: no query sees any.
+  // Returns which of the keys the queries see; nullopt if no query sees any.
   std::optional<kernels::Visible> visible(kernels::Mask mask, const TokenRun& queries,
                                           const TokenRun& keys) const;
 };
 
-// The lengths of the documents of each sequence, in order, of `starts` as above.
+// Returns the lengths of each sequence's documents, in order, from `starts` as above.
 model::Documents lengths_of(const at::Tensor& starts);
 
 }  // namespace penstock::nn

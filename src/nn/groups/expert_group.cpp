@@ -15,7 +15,7 @@
 namespace penstock::nn {
 namespace {
 
-constexpr int kChannel = 64;  // the group may be another group's communicator, which has lower ones
+constexpr int kChannel = 64;  // another group, with lower channels, may use the communicator too
 
 std::vector<std::int64_t> sums_of(const std::vector<std::vector<std::int64_t>>& rows) {
   std::vector<std::int64_t> sums;
@@ -23,15 +23,15 @@ std::vector<std::int64_t> sums_of(const std::vector<std::vector<std::int64_t>>& 
   return sums;
 }
 
-// A tensor of so many rows like those of another.
+// An uninitialised tensor of `rows` rows like those of another.
 at::Tensor room_for(std::int64_t rows, const at::Tensor& like) {
   std::vector<std::int64_t> sizes = like.sizes().vec();
   sizes.front() = rows;
   return at::empty(sizes, like.options());
 }
 
-// The rows of each (rank, expert) in the order in which they arrive and in that of the experts:
-// copy(arrived, ordered, count).
+// Calls copy(arrived, ordered, count) for the rows of each (rank, expert): their first row in order of
+// arrival and in order of experts.
 template <class Copy>
 void for_segments(const ExpertRoute& route, Copy&& copy) {
   std::int64_t ordered = 0;
@@ -148,7 +148,7 @@ RowsUnderWay ExpertGroup::begin_combine(at::Tensor rows, const ExpertRoute& rout
       leaving.narrow(0, to, count).copy_(rows.narrow(0, from, count));
     });
   }
-  rows.reset();  // before there is room for others
+  rows.reset();  // before the exchange allocates
   return exchange(leaving, sums_of(route.received), route.sent);
 }
 

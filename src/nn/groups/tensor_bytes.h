@@ -11,8 +11,7 @@
 
 namespace penstock::nn {
 
-// For the communicator, of the device's memory or the host's. The tensor must be contiguous and outlive the
-// span.
+// For the communicator: device or host memory. The tensor must be contiguous and outlive the span.
 inline std::span<std::byte> bytes_of_tensor(const at::Tensor& tensor) {
   return {static_cast<std::byte*>(tensor.mutable_data_ptr()), tensor.nbytes()};
 }

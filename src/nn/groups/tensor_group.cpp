@@ -75,7 +75,7 @@ comm::Request TensorGroup::receive(const at::Tensor& buffer, int from, Collectiv
 }
 
 void TensorGroup::wait(comm::Request& request, Collective collective) {
-  // What has arrived takes no events: a step has a hundred thousand such messages.
+  // Messages that are done record no events: a step has a hundred thousand of them.
   if (comm::as_part_of(name_of(collective), [&] { return request.test(); })) return;
   timed_part(name_of(collective), waits_, [&] { request.wait(); });
 }
@@ -104,7 +104,7 @@ GatheredRows TensorGroup::gather(const Rows& own_rows, std::int64_t tokens) {
     const at::Tensor theirs = narrowed_to(gathered.all_, rows_of_rank(tokens, other));
     gathered.arriving_[static_cast<std::size_t>(other)] = receive(theirs, other, Collective::Gather);
   }
-  for (int step = 1; step < ranks(); ++step)  // who needs these rows first gets them first
+  for (int step = 1; step < ranks(); ++step)  // the rank that needs these rows first gets them first
     send(gathered.sent_, mine, (rank() + ranks() - step) % ranks(), Collective::Gather);
   if (!overlap_) gathered.whole();
   return gathered;
@@ -145,8 +145,8 @@ TensorGroup::Totals TensorGroup::receive_totals(std::int64_t tokens, std::int64_
   return totals;
 }
 
-// The parts of the farthest rank are formed first, the own ones last, so that messages travel behind
-// products; without overlap they leave when all are formed.
+// Computes the parts for the farthest rank first and the own parts last, so that messages overlap with
+// products; without overlap sends all parts at the end.
 Rows TensorGroup::exchange_totals(std::int64_t tokens, std::int64_t width, at::ScalarType wire,
                                   at::ScalarType type, const Total& total) {
   Totals totals = receive_totals(tokens, width, wire);
@@ -185,7 +185,7 @@ GatheredRows& GatheredRows::operator=(GatheredRows&& other) {
   return *this;
 }
 
-// While an exception unwinds towards an abort the messages are withdrawn instead (comm/communicator.h).
+// While an exception unwinds towards an abort, the messages are withdrawn instead (comm/communicator.h).
 GatheredRows::~GatheredRows() noexcept(false) {
   if (std::uncaught_exceptions() == 0) finish();
 }
@@ -202,7 +202,7 @@ const at::Tensor& GatheredRows::whole() {
   return all_;
 }
 
-// use(first, count) for every shard's rows, the own ones first, then those of the next ranks.
+// Calls use(block) for every shard's rows as they arrive: the own ones first, then those of the next ranks.
 template <class Use>
 void GatheredRows::for_blocks(Use&& use) {
   const int ranks = group_->ranks();

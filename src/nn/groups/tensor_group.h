@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensor parallelism with sequence parallelism (docs/mesh.md, "Tensor ranks"; Shoeybi et al. 2019;
-// Korthikanti et al. 2022): outside the products the tokens of a slice are shared out by rows, inside them
-// heads and ffn columns are.
+// Korthikanti et al. 2022): outside the products the ranks split a slice's tokens by rows, inside them they
+// split heads and ffn columns.
 //
-// A layer is computed by T logical shards, of which each of t ranks carries T/t neighbouring ones, each with
-// its own parameters, records and block of rows (docs/mesh.md, "Equal bits"). Whatever is computed depends on
-// T alone: products are cut by the shards' blocks of rows and partial results are added in one tree, so every
-// t that divides T gives the same bits. With one shard nothing is cut, copied or sent.
+// A layer is computed by T logical shards. Each of t ranks has T/t consecutive shards, each with its own
+// parameters, records and block of rows (docs/mesh.md, "Equal bits"). The arithmetic depends on T alone:
+// products are cut by the shards' blocks of rows and partial results are added in one tree, so every t that
+// divides T gives the same bits. With one shard nothing is cut, copied or sent.
 //
-// N = tokens of a slice of a micro-batch; shard k has the k-th block of its rows. All calls are made by all
-// ranks of the group in the same order, and by one thread of each.
+// N = tokens of a slice of a micro-batch; shard k has the k-th block of its rows. All ranks of the group make
+// the same calls in the same order, each from one thread.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -25,19 +25,19 @@
 
 namespace penstock::nn {
 
-using Rows = std::vector<at::Tensor>;  // a block of rows [n, h] of each of a rank's shards
+using Rows = std::vector<at::Tensor>;  // one block of rows [n, h] per shard of the rank
 
 class GatheredRows;
 
 class TensorGroup {
  public:
-  // Each has the channel of its number.
+  // The value is the channel.
   enum class Collective : std::uint8_t { Gather, Scatter };
 
   // One shard on one rank.
   TensorGroup() = default;
-  // `ranks` outlives the group, and its size divides `shards`. `overlap`: products with the rows that are
-  // there run while the next ones travel; the same bits.
+  // `ranks` must outlive the group; its size divides `shards`. `overlap`: products run on arrived rows while
+  // the next ones are in flight; the same bits.
   TensorGroup(comm::Communicator& ranks, int shards, bool overlap);
 
   int shards() const { return shards_; }                     // T
@@ -52,24 +52,24 @@ class TensorGroup {
   mesh::Shard rows_of_rank(std::int64_t tokens, int rank) const;
   std::int64_t own_rows(std::int64_t tokens) const { return rows_of_rank(tokens, rank()).count; }
 
-  // A rank's rows as the blocks of its shards, and back; no copy for a single shard.
+  // Splits a rank's rows into the blocks of its shards, and joins them; no copy for a single shard.
   Rows split(const at::Tensor& rows, std::int64_t tokens) const;
   at::Tensor join(const Rows& blocks) const;
 
-  // Posts the messages that bring together the rows of all shards; waits for none.
+  // Posts the messages that gather the rows of all shards. Without overlap also waits for the rows.
   GatheredRows gather(const Rows& own, std::int64_t tokens);
 
-  // Each shard's rows of the sum over all shards of their parts. part(i, first, count) is the part of the
-  // i-th own shard for the rows [first, first + count), [count, width] in `type`. Parts are added in the
+  // Returns each own shard's rows of the sum of all shards' parts. part(i, first, count) is the i-th own
+  // shard's part for the rows [first, first + count), [count, width] in `type`. Parts are added in the
   // accumulator type; the sum is rounded to `type`.
   using Part = std::function<at::Tensor(int own_index, std::int64_t first, std::int64_t count)>;
   Rows scatter(std::int64_t tokens, std::int64_t width, at::ScalarType type, const Part& part);
 
-  // The same where total(first, count) is already the sum of the own shards' parts, in `type`.
+  // The same, where total(first, count) is already the sum of the own shards' parts, in `type`.
   using Total = std::function<at::Tensor(std::int64_t first, std::int64_t count)>;
   Rows scatter_totals(std::int64_t tokens, std::int64_t width, at::ScalarType type, const Total& total);
 
-  // This rank's waits for rows of others since they were last taken, and bytes it has sent.
+  // This rank's waits for other ranks' rows since the last call, and the bytes it has sent.
   Waits take_waits() { return std::exchange(waits_, {}); }
   Bytes sent() const { return ranks_ ? ranks_->bytes_sent() : 0; }
 
@@ -80,13 +80,13 @@ class TensorGroup {
     comm::Request request;  // destroyed before its buffer
   };
 
-  // Failures name the collective, which has a channel of its own.
+  // Failures name the collective, which has its own channel.
   void send(std::vector<Sent>& sent, const at::Tensor& buffer, int to, Collective collective);
   comm::Request receive(const at::Tensor& buffer, int from, Collective collective);
   void wait(comm::Request& request, Collective collective);
   void wait(std::vector<Sent>& sent, Collective collective);
   at::Tensor sum_of_own(const Part& part, std::int64_t first, std::int64_t count, at::ScalarType type) const;
-  // Of each own shard's rows the totals of each rank, [own shard][rank]; the own rank's are undefined.
+  // Totals of each own shard's rows from each rank, [own shard][rank]; undefined for this rank.
   struct Totals {
     std::vector<std::vector<at::Tensor>> of;
     std::vector<comm::Request> arriving;
@@ -101,22 +101,22 @@ class TensorGroup {
   Waits waits_;
 };
 
-// The rows of all shards [N, h], arriving. Waits for its messages when it is destroyed, which may throw as
-// any wait does.
+// The rows of all shards [N, h], arrived or in flight. The destructor waits for the messages and may throw,
+// as any wait does.
 class GatheredRows {
  public:
-  GatheredRows() = default;  // none
+  GatheredRows() = default;  // no rows
   GatheredRows(GatheredRows&&) noexcept = default;
   GatheredRows& operator=(GatheredRows&& other);
   ~GatheredRows() noexcept(false);
 
   bool defined() const { return all_.defined(); }
 
-  // [N, h] · weightᵀ [h, out] and [N, h] · weight [h, in], block of rows by block of rows as they arrive.
+  // [N, h] · weightᵀ [h, out] and [N, h] · weight [h, in], one block of rows at a time as they arrive.
   at::Tensor product(const at::Tensor& weight);
   at::Tensor product_backward(const at::Tensor& weight);
 
-  // All rows, once they have arrived.
+  // Waits for all rows and returns them.
   const at::Tensor& whole();
 
   // Waits for all messages and frees the rows.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communication of a group's ranks: timed, and named by its failures.
+// Times a group's communication and names it in failures.
 #pragma once
 
 #include <string>
@@ -11,14 +11,14 @@
 
 namespace penstock::nn {
 
-// On the rank's stream, not on the host: the host runs ahead of a card, so that its own wait would also count
-// what the card had still to do.
+// On the rank's stream, not on the host: the host runs ahead of a card, so a host-side wait would include the
+// card's remaining work.
 struct Wait {
   backend::Moment start, end;
 };
 using Waits = std::vector<Wait>;
 
-// Adds the time of `move`, unless it throws.
+// Runs `move` and adds its time, unless it throws.
 template <class Move>
 void timed_part(const std::string& name, Waits& waits, Move&& move) {
   Wait wait{.start = backend::moment_now(), .end = {}};

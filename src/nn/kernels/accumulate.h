@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of parts in the accumulator type.
+// Adds tensors to sums in the accumulator type.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,14 +8,14 @@
 
 namespace penstock::nn::kernels {
 
-// x in the accumulator type of its type; x itself where they are one.
+// Converts x to the accumulator type of its type. Returns x itself if that is already its type.
 inline at::Tensor in_accumulator_type(const at::Tensor& x) { return x.to(accumulator_type(x.scalar_type())); }
 
-// sum += part. Equal shapes of up to four dimensions, last stride 1 in both; sum has the accumulator type of
-// part's type.
+// sum += part. Both have the same shape, up to four dimensions and last stride 1; sum has the accumulator
+// type of part's type.
 void accumulate(at::Tensor& sum, const at::Tensor& part);
 
-// The same; an undefined sum takes over the part, which must not be used afterwards.
+// The same, but an undefined sum takes over the part, which must not be used afterwards.
 inline void accumulate_or_take(at::Tensor& sum, const at::Tensor& part) {
   if (sum.defined()) {
     accumulate(sum, part);

@@ -8,7 +8,7 @@
 namespace penstock::nn::kernels {
 namespace {
 
-// Of one head of all sequences.
+// Query-key pairs of one head, over all sequences.
 double seen_pairs(const at::Tensor& query, const at::Tensor& key, const Visible& visible) {
   const std::int64_t tokens = query.size(2), keys = key.size(2);
   const double all = static_cast<double>(query.size(0)) * static_cast<double>(tokens) *

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The work of attention, for the profile.
+// Work of attention calls, for the profile.
 #pragma once
 
 #include "nn/kernels/attention.h"
@@ -7,7 +7,7 @@
 
 namespace penstock::nn::kernels {
 
-// `products` matrix products over the scores, of pairs that are seen; of a causal square half.
+// FLOPs of `products` matrix products over the visible query-key pairs; a causal square counts half.
 KernelTimer::Work attention_work(const at::Tensor& query, const at::Tensor& key, const Visible& visible,
                                  double products);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operation boundaries: points between two kernels at which the computing thread may do other work, such as a
-// request of another device. Every kernel begins with one (profile.h).
+// Operation boundaries: points between two kernels where the computing thread may do other work, such as
+// serving a request of another device. Every kernel begins with one (profile.h).
 #pragma once
 
 #include <functional>

@@ -13,7 +13,7 @@
 namespace penstock::nn::kernels {
 namespace {
 
-// Queries [begin, end) of a sequence, which see the keys from `first` on.
+// Queries [begin, end) of a sequence; they see the keys from `first` on.
 struct Piece {
   std::int64_t sequence, begin, end, first;
 
@@ -26,7 +26,7 @@ struct Piece {
   }
 };
 
-// In order; those that see no key are left out.
+// Calls work(piece) in order. Skips pieces that see no key.
 template <class Work>
 void for_pieces(const at::Tensor& query, const at::Tensor& key, const Visible& visible, Work&& work) {
   const FirstKeys first_keys(visible);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax and negative log-likelihood of one tile of tokens.
+// Softmax and negative log-likelihood for one tile of tokens.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,12 +8,12 @@
 
 namespace penstock::nn::kernels {
 
-// A sum of tokens' losses, formed when it is asked for: on a card computation goes on meanwhile.
+// Sum of token losses. value() adds them up on demand, so a card keeps computing until then.
 class LossSum {
  public:
   LossSum() = default;
   explicit LossSum(double sum) : sum_(sum) {}
-  // losses [N] f64 of the compute device, to be added in their order.
+  // losses [N] f64 on the compute device; they are added in order.
   explicit LossSum(at::Tensor losses) : pending_{std::move(losses)} {}
 
   LossSum& operator+=(const LossSum& other);
@@ -23,11 +23,11 @@ class LossSum {
 
  private:
   double sum_ = 0;
-  std::vector<at::Tensor> pending_;  // addends, each a sum of its own
+  std::vector<at::Tensor> pending_;  // each is summed by itself, then added
 };
 
-// logits [N, V] contiguous; targets [N] int64 contiguous, -1 for none. Returns the sum over the targets of
-// -log p(target), in f64 and in token order.
+// logits [N, V] contiguous; targets [N] int64 contiguous, -1 for tokens without a target. Returns the sum of
+// -log p(target) over the targets, in f64 and in token order.
 LossSum cross_entropy(const at::Tensor& logits, const at::Tensor& targets);
 
 // The same, and overwrites the logits with their gradient times gradient_scale; rows without a target become

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the type of a tensor's elements to that of a template.
+// Maps a tensor's element type to a C++ template type.
 #pragma once
 
 #include <c10/core/ScalarType.h>
@@ -14,7 +14,7 @@ inline c10::ScalarType accumulator_type(c10::ScalarType type) {
   return type == c10::ScalarType::Double ? type : c10::ScalarType::Float;
 }
 
-// Calls work(Element{}) with the C++ type of a tensor's elements.
+// Calls work(Element{}) with the C++ type for `type`.
 template <class Work>
 void for_element_type(c10::ScalarType type, Work&& work) {
   if (type == c10::ScalarType::Double) return work(double{});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the documents of attention's queries begin among the keys.
+// Where each query's document begins among the keys of a chunk.
 #pragma once
 
 #include "base/error.h"
@@ -7,8 +7,8 @@
 
 namespace penstock::nn::kernels {
 
-// Of the queries of a sequence, the first key of the chunk that each sees; ascending. Negative: before the
-// chunk.
+// First key that each query sees, counted from the chunk's first key. Ascending within a sequence; negative
+// if the document begins before the chunk.
 class FirstKeys {
  public:
   explicit FirstKeys(const Visible& visible)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Row-by-row access to [b, H, T, d] tensors of any strides; rows of d elements are contiguous.
+// Row-by-row access to [b, H, T, d] tensors of any strides whose rows of d elements are contiguous.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,7 +16,7 @@ struct HeadRows {
   std::int64_t token(std::int64_t row) const { return row % tokens; }
   std::int64_t sequence(std::int64_t row) const { return row / tokens / heads; }
 
-  // Elements from the tensor's start to row `row` of b·H·T, for a tensor with these strides.
+  // Offset of row `row` of b·H·T in a tensor with these strides, in elements.
   std::int64_t offset(std::int64_t row, at::IntArrayRef strides) const {
     return row / tokens / heads * strides[0] + row / tokens % heads * strides[1] + row % tokens * strides[2];
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profile of a rank's compute time: every kernel call, with its block.
+// Profile of a rank's compute time: every kernel call with its block.
 //
-// Kernels time themselves; without a profile on the calling thread that costs one read of a thread-local
-// pointer. A kernel that calls another counts as one call.
+// Kernels time themselves. Without a profile on the calling thread, that costs one read of a thread-local
+// pointer. A kernel that calls another kernel counts as one call.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@
 namespace penstock::nn {
 
 enum class Kernel : std::uint8_t {
-  Product,          // a linear layer's output
-  ProductBackward,  // the gradient of its input
+  Product,          // output of a linear layer
+  ProductBackward,  // gradient of its input
   WeightGradient,
   Attention,
   AttentionBackward,
-  Merge,       // of partial attentions
+  Merge,       // merges partial attention
   Accumulate,  // sums in the accumulator type
   Norm,
   NormBackward,
@@ -32,9 +32,9 @@ enum class Kernel : std::uint8_t {
   Embedding,
   EmbeddingBackward,
   Adam,
-  Route,     // the choice of experts
-  Dispatch,  // rows of tokens in the order of their experts
-  Combine,   // and back
+  Route,     // chooses experts
+  Dispatch,  // orders token rows by expert
+  Combine,   // returns expert rows to their tokens
 };
 inline constexpr int kKernels = 20;
 std::string_view name_of(Kernel kernel);  // "product", "product backward", ...
@@ -46,20 +46,20 @@ std::string_view name_of(Block block);  // "residual stream" (norms and embeddin
 struct KernelCall {
   Kernel kernel = Kernel::Product;
   Block block = Block::Stream;
-  Seconds start = 0;  // since the profile began, when the device has begun and done it
+  Seconds start = 0;  // on the device, since the profile began
   Seconds end = 0;
-  double flops = 0;  // of products and attention; 0 for memory-bound work
+  double flops = 0;  // products and attention; 0 for memory-bound work
   double bytes = 0;  // read and written by memory-bound work
 };
 
-// The calls of one thread. Not thread-safe.
+// Kernel calls of one thread. Not thread-safe.
 class Profile {
  public:
   Profile() { restart(); }
 
-  // Forgets all calls; times count from now on.
+  // Drops all calls and restarts the clock.
   void restart();
-  // Waits until the device has done them.
+  // Waits until the device has finished all calls.
   std::vector<KernelCall> calls() const;
 
  private:
@@ -72,7 +72,7 @@ class Profile {
   backend::DeviceClock clock_;
 };
 
-// While alive, this thread's kernel calls are recorded in the profile (null: in none).
+// While alive, this thread's kernel calls are recorded in the profile (null: not recorded).
 class ProfileScope {
  public:
   explicit ProfileScope(Profile* profile);
@@ -84,7 +84,7 @@ class ProfileScope {
   Profile* previous_;
 };
 
-// While alive, this thread's kernel calls count for the block.
+// While alive, this thread's kernel calls count towards the block.
 class BlockScope {
  public:
   explicit BlockScope(Block block);
@@ -96,8 +96,8 @@ class BlockScope {
   Block previous_;
 };
 
-// One kernel call, from here to the end of the scope. An outermost call begins with an operation boundary
-// (boundary.h), whose work is not included in its time.
+// Times one kernel call, from here to the end of the scope. An outermost call begins with an operation
+// boundary (boundary.h), whose work is not part of its time.
 class KernelTimer {
  public:
   struct Work {

@@ -15,16 +15,16 @@ struct Normed {
 // x [N, h] contiguous, weight [h] of the same type.
 Normed rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
 
-// sum = x + branch, rounded to their type, and its norm, in one pass; the same bits as two separate passes.
+// sum = x + branch, rounded to their type, and its norm, in one pass; same bits as two separate passes.
 Normed rms_norm_of_sum(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight,
                        double epsilon, at::Tensor& sum);
 
-// The gradient of x [N, h], with `residual` [N, h] (may be undefined) added before rounding; the weight's
-// gradient [h] is added to grad_weight, in the accumulator type.
+// Returns the gradient of x [N, h], with `residual` [N, h] (may be undefined) added before rounding. Adds the
+// weight's gradient to grad_weight [h], in the accumulator type.
 at::Tensor rms_norm_backward(const at::Tensor& grad_output, const at::Tensor& x, const at::Tensor& weight,
                              const at::Tensor& scale, const at::Tensor& residual, at::Tensor& grad_weight);
 
-// Of cpu/ and cuda/: the same into results that are there; without a branch `sum` is not read.
+// Implemented in cpu/ and cuda/: the same into allocated results. Without a branch, `sum` is not used.
 void norm_rows(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight, double epsilon,
                at::Tensor& sum, Normed& result);
 void norm_rows_backward(const at::Tensor& grad_output, const at::Tensor& x, const at::Tensor& weight,

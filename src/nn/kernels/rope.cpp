@@ -16,8 +16,8 @@
 namespace penstock::nn::kernels {
 namespace {
 
-// Frequencies with a wave longer than the original context are divided by the factor, those with a short wave
-// kept, those between blended.
+// Divides frequencies with long waves by the factor, keeps those with short waves and blends those in
+// between; lengths are relative to the original context.
 double scaled_frequency(double frequency, const model::RopeScaling& scaling) {
   if (scaling.factor == 1.0) return frequency;
   const double turns = static_cast<double>(scaling.original_positions) * frequency / (2 * std::numbers::pi);

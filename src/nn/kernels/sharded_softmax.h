@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax and negative log-likelihood of a tile of tokens whose logits are sharded by columns over p devices.
-// Each device reduces its columns to three numbers per token; after all devices gather them in rank order,
-// each has the loss and the softmax scale of every token.
+// Softmax and negative log-likelihood for a tile of tokens, with logits sharded by columns over p devices.
+// Each device reduces its columns to three numbers per token. After an all-gather in rank order, each device
+// computes the loss and the softmax scale of every token.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,16 +12,16 @@
 namespace penstock::nn::kernels {
 
 // `shard`: the device's columns of the whole vocabulary. logits [T, held] contiguous, targets [T] int64 (-1:
-// none) → [3, T] in the accumulator type: the greatest logit of the own columns, the sum of exp(logit -
-// greatest), and the target's logit (0 when on another device).
+// no target) → [3, T] in the accumulator type: the greatest logit of the device's columns, the sum of
+// exp(logit - greatest), and the target's logit (0 if another device has it).
 at::Tensor shard_statistics(const at::Tensor& logits, const at::Tensor& targets, const mesh::Shard& shard);
 
 struct TileSoftmax {
-  at::Tensor scale;  // [2, T]: the greatest logit of all, and the sum of exp(logit - greatest)
-  LossSum loss;      // of -log p(target) over the targets, in token order
+  at::Tensor scale;  // [2, T]: greatest logit over all devices, sum of exp(logit - greatest)
+  LossSum loss;      // sum of -log p(target) over the targets, in token order
 };
 
-// statistics [p, 3, T]; every shard holds `held` columns, target k is in shard k / held.
+// statistics [p, 3, T]. Every shard holds `held` columns; target k is in shard k / held.
 TileSoftmax combine_statistics(const at::Tensor& statistics, const at::Tensor& targets, std::int64_t held);
 
 // Overwrites the logits with their gradient times gradient_scale; padding and rows without a target become
@@ -29,7 +29,7 @@ TileSoftmax combine_statistics(const at::Tensor& statistics, const at::Tensor& t
 void shard_gradient(at::Tensor& logits, const at::Tensor& targets, const mesh::Shard& shard,
                     const at::Tensor& scale, double gradient_scale);
 
-// Of cpu/ and cuda/, beside combine_statistics(): the same, statistics into a result that is there.
+// Implemented in cpu/ and cuda/, like combine_statistics(): the same into allocated results.
 void statistics_of_rows(const at::Tensor& logits, const at::Tensor& targets, const mesh::Shard& shard,
                         at::Tensor& statistics);
 void gradient_of_rows(at::Tensor& logits, const at::Tensor& targets, const mesh::Shard& shard,

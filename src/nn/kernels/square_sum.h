@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sum of a gradient's squares.
+// Sum of a gradient's squares.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,8 +10,8 @@
 
 namespace penstock::nn::kernels {
 
-// Of f32 and f64 tensors (contiguous): of every 64 elements of one in f64, in a fixed order, of these sums
-// exact. So parts cut at multiples of 64 add up to the whole, to the bit. Waits for a card once.
+// For contiguous f32 and f64 tensors. Sums every 64 elements of a tensor in f64 in a fixed order, then adds
+// these sums exactly: parts cut at multiples of 64 add up to the bits of the whole. Waits for a card once.
 ExactSum square_sum(std::span<const at::Tensor> tensors);
 inline ExactSum square_sum(const at::Tensor& x) { return square_sum(std::span(&x, 1)); }
 

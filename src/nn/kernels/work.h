@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The work of a kernel, for the profile.
+// Work of a kernel call, for the profile.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,13 +8,13 @@
 
 namespace penstock::nn::kernels {
 
-// A product of [rows, inner] by [inner, columns].
+// Product of [rows, inner] and [inner, columns].
 inline KernelTimer::Work product_work(std::int64_t rows, std::int64_t inner, std::int64_t columns) {
   return {.flops =
               2.0 * static_cast<double>(rows) * static_cast<double>(inner) * static_cast<double>(columns)};
 }
 
-// Work that reads or writes each of the tensors once; undefined ones count nothing.
+// Work that reads or writes each tensor once. Undefined tensors count as 0 bytes.
 template <class... Tensors>
 KernelTimer::Work memory_work(const Tensors&... tensors) {
   const auto bytes = [](const at::Tensor& tensor) {

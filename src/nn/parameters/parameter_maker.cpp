@@ -66,7 +66,7 @@ Parameter ParameterMaker::alias(const Parameter& embedding) const {
   return output;
 }
 
-// Tensors without values, except that gradients are zero.
+// Allocates tensors without values, except that gradients are zero.
 Parameter ParameterMaker::with_room(Parameter parameter) const {
   parameter.sharing = states_.sharing;
   const at::TensorOptions masters = backend::on_device(master_type_);

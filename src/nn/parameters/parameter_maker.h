@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes parameters with their initial values. Element i of a parameter depends on the seed, the parameter's
-// name and i alone, not on the mesh.
+// Makes parameters with their initial values. Element i of a parameter depends only on the seed, the
+// parameter's name and i, not on the mesh.
 #pragma once
 
 #include <string>
@@ -25,8 +25,8 @@ class ParameterMaker {
   // All ones. `copy`: see mesh::Shard.
   Parameter norm(const std::string& name, std::int64_t size, int copy = 0) const;
 
-  // A part of a matrix of these sizes, with zeros for its padding: normal values of this deviation;
-  // `values_of`: name whose initial values it takes, empty: its own.
+  // Part of a matrix of these sizes: normal values of the given deviation, and zero padding. `values_of`: the
+  // name whose initial values it takes; empty: its own.
   Parameter shard(const std::string& name, const std::vector<std::int64_t>& sizes, const mesh::Shard& shard,
                   double deviation = kInitialDeviation, const std::string& values_of = {}) const;
 
@@ -35,7 +35,7 @@ class ParameterMaker {
 
  private:
   Parameter with_room(Parameter parameter) const;
-  // One range of a matrix's elements, at `values`.
+  // Fills one range of a matrix's elements, at `values`.
   void fill(void* values, std::uint64_t key, const mesh::Range& range, double deviation) const;
 
   at::ScalarType weight_type_;

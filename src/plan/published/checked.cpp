@@ -11,14 +11,14 @@
 namespace penstock::plan {
 namespace {
 
-// Runs of one source or configuration err alike, so that quantiles of 10 and 90 % among the others hold fewer
-// than eight of ten; these hold them over the published runs (coverage_of, printed by `plan --fit`).
+// Errors within a source or configuration correlate: 10 and 90 % quantiles of the other runs cover fewer than
+// eight of ten. These cover eight of ten published runs (coverage_of, printed by `plan --fit`).
 constexpr std::size_t kNearest = 160;
 constexpr double kLow = 0.06, kHigh = 0.94;
 
 double octaves(double a, double b) { return std::abs(std::log2(a / b)); }
 
-// How unlike two runs are: families most, then the axes of the mesh in use, then sizes.
+// Dissimilarity of two runs: the family weighs most, then the axes of the mesh in use, then sizes.
 double distance(const CheckedRun& a, const CheckedRun& b) {
   const auto differ = [](int x, int y) { return (x > 1) != (y > 1) ? 1.0 : 0.0; };
   double sum = a.family != b.family ? 3 : 0;
@@ -31,7 +31,7 @@ double distance(const CheckedRun& a, const CheckedRun& b) {
 
 using Chosen = std::function<bool(const CheckedRun&)>;
 
-// Of the runs that are chosen, by one of the two errors.
+// The interval from the chosen runs, by one of the two errors.
 std::optional<Interval> interval_from(const CheckedRun& asked, const std::vector<CheckedRun>& runs,
                                       double CheckedRun::*error, const Chosen& chosen) {
   std::vector<std::pair<double, double>> near;  // distance, factor of the predicted step
@@ -41,7 +41,7 @@ std::optional<Interval> interval_from(const CheckedRun& asked, const std::vector
   if (near.empty()) return std::nullopt;
   std::ranges::sort(near);
   std::size_t count = std::min(near.size(), kNearest);
-  while (count < near.size() && near[count].first == near[count - 1].first) ++count;  // as near as the last
+  while (count < near.size() && near[count].first == near[count - 1].first) ++count;  // ties with the last
   near.resize(count);
   std::vector<double> factors;
   for (const auto& [unlike, factor] : near) factors.push_back(factor);
@@ -55,7 +55,7 @@ bool holds(const std::optional<Interval>& interval, double error) {
   return interval && factor >= interval->low && factor <= interval->high;
 }
 
-// A few runs say too little of an engine.
+// A few runs are not enough to know an engine.
 bool knows_engine(const CheckedRun& asked, const std::vector<CheckedRun>& runs) {
   constexpr std::ptrdiff_t kEnough = 20;
   return std::ranges::count(runs, asked.engine, &CheckedRun::engine) >= kEnough;

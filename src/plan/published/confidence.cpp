@@ -22,7 +22,7 @@ Confidence confidence_in(const Question& question, const Plan& plan) {
   const Candidate& first = plan.result.best.front();
   Confidence confidence{.predicted = first.step()};
   const sim::Hardware& hardware = question.cluster.hardware;
-  if (hardware.f32() || hardware.device.backend != "cuda") return confidence;  // none was published
+  if (hardware.f32() || hardware.device.backend != "cuda") return confidence;  // no such run is published
   const auto file = run::read_beside_descriptions("engines", "checked.csv");
   if (!file) return confidence;
   const std::vector<CheckedRun> runs = read_checked(Table(file->text, file->path));

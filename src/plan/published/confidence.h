@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a plan's first step may be off, by the published runs that are most like it, for people and as
+// Likely error of the step of a plan's first candidate, from the most similar published runs, as text and
 // JSON.
 #pragma once
 
@@ -13,9 +13,9 @@
 namespace penstock::plan {
 
 struct Confidence {
-  Seconds predicted = 0;             // of the plan's first candidate
-  std::optional<Interval> interval;  // absent without published runs like it: none is on a CPU
-  Words outside;                     // where nothing like the question is published
+  Seconds predicted = 0;             // step of the plan's first candidate
+  std::optional<Interval> interval;  // absent without similar published runs; none is on a CPU
+  Words outside;                     // ways in which the question is outside all published runs
 };
 
 // Reads engines/checked.csv; without that file there is no interval.

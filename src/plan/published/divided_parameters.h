@@ -5,8 +5,8 @@
 
 namespace penstock::plan {
 
-// Of other programs, on one device: for `layers` layers and `embeddings` matrices of V·h, all divided by t
-// (experts by t·e, replicated c·d/e times) but the norms.
+// Parameters on one device in other trainers: `layers` layers and `embeddings` matrices of V·h, divided by t
+// (experts by t·e, replicated c·d/e times). Norms are not divided.
 model::LocalParameters divided_parameters(const model::Shape& shape, const mesh::Mesh& mesh, double layers,
                                           double embeddings, bool norms = true);
 

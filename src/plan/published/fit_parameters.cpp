@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The constants of the fit: of kinds of machines first, then of programs.
+// The constants of the fit: machines first, then engines.
 #include "plan/published/reference_fit.h"
 
 namespace penstock::plan {
@@ -11,7 +11,7 @@ using FitParameters = std::vector<FitParameter>;
 const Names kH800{"h800"}, kA800{"a800"}, kA100{"a100", "a100-vtrain"}, kVtrain{"a100-vtrain"},
     kAmpere{"a100", "a100-vtrain", "a800"};
 
-// Of the machines of atc24_throughput, calculon_cases and vtrain_multi_node.
+// The machines of atc24_throughput, calculon_cases and vtrain_multi_node.
 FitParameters earlier_machines() {
   return {
       {kH800, "efficiency", "matrix", 0.65, 0.10, 0.40, 0.85},
@@ -42,8 +42,8 @@ FitParameter centre(const char* section, const char* key, const char* name, doub
   return {{}, section, key, guess, spread, low, high, false, {}, name};
 }
 
-// Of the machines of the tables of throughput. A chip's constants are one for all clusters of it, the
-// network's are each cluster's.
+// The machines of the throughput tables. All clusters with a chip share its constants; network constants are
+// per cluster.
 void append_machines(FitParameters& all) {
   const Names hopper{"dgx-h100", "dgx-h200", "h100-800g", "h100-hbm2e", "h200-kempner", "h800-xtuner"};
   const Names ampere{"a100-hdr",       "a100-roce", "a100-40gb", "jean-zay",
@@ -100,7 +100,7 @@ constexpr EngineConstant kCompiled{"elementwise", "compiled", 0.5, 0.5, 0.2, 0.1
 
 const char* class_name(bool fused) { return fused ? "fused engines" : "plain engines"; }
 
-// Of these files; of none: the centre of its class.
+// The constants of these files; without files, the centre of the class.
 void append_engine(FitParameters& all, const Names& files, bool fused,
                    std::initializer_list<EngineConstant> constants) {
   for (const EngineConstant& constant : constants) {
@@ -117,7 +117,7 @@ void append_engine(FitParameters& all, const Names& files, bool fused,
   }
 }
 
-// Two classes: programs whose kernels are fused and whose traffic runs behind them, and others.
+// Two classes: engines with fused kernels and overlapped traffic, and the others.
 void append_engines(FitParameters& all) {
   for (const bool fused : {false, true})
     append_engine(all, {}, fused,

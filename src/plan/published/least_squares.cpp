@@ -28,7 +28,7 @@ struct Slope {
   double value;
 };
 
-// Of each residual, by the parameters that it depends on; with the step away from the nearer bound.
+// Slopes of each residual by the parameters that it depends on. Steps up, or down at the upper bound.
 std::vector<std::vector<Slope>> slopes_at(const Residuals& residuals, const Vector& at, const Vector& there,
                                           const std::vector<Bounds>& bounds) {
   std::vector<std::vector<Slope>> slopes(residuals.count);
@@ -94,7 +94,7 @@ void hold_at_bounds(Quadratic& quadratic, const Vector& at, const std::vector<Bo
   }
 }
 
-// Of a parameter without a residual nothing is known: it stays.
+// Keeps a parameter without residuals where it is.
 void hold_unknown(Quadratic& quadratic) {
   for (std::size_t i = 0; i < quadratic.slope.size(); ++i) {
     if (quadratic.curvature[i][i] == 0) quadratic.curvature[i][i] = 1;
@@ -107,7 +107,7 @@ std::vector<double> least_squares(const Residuals& residuals, std::vector<double
                                   const std::vector<Bounds>& bounds, int steps) {
   Vector there = all_of(residuals, at);
   double damping = 1e-3;
-  std::optional<Quadratic> current;  // until a step succeeds
+  std::optional<Quadratic> current;  // reused until a step succeeds
   for (int step = 0; step < steps && damping < 1e8; ++step) {
     if (!current) current = quadratic_at(residuals, at, there, bounds);
     Quadratic quadratic = *current;

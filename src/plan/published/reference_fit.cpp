@@ -57,7 +57,7 @@ void append_table(FitRows& rows, const FitTable& table, const KnownMachines& kno
   }
 }
 
-// The cost model with constants that move. Not for several threads.
+// The cost model with adjustable constants. Not thread-safe.
 class Fitting {
  public:
   Fitting(const FitRows& rows, const KnownMachines& start) : rows_(rows), known_(start) {
@@ -71,7 +71,7 @@ class Fitting {
   Fitting(const Fitting&) = delete;
   Fitting& operator=(const Fitting&) = delete;
 
-  // Rows that `unseen` names count for nothing.
+  // Ignores the rows in `unseen`.
   std::vector<double> fit(std::vector<double> start, const std::set<std::size_t>& unseen, int steps) {
     unseen_ = &unseen;
     return least_squares(residuals_, std::move(start), bounds(), steps);
@@ -82,7 +82,7 @@ class Fitting {
     return deviations(residuals_, at, bounds());
   }
 
-  // Of a row's step, as the row's figure has it.
+  // The prediction for a row, in the unit of the row's figure.
   double predicted(std::size_t row, const std::vector<double>& at) {
     set(at);
     const FittedRow& fitted = rows_.figures[row];
@@ -108,8 +108,8 @@ class Fitting {
   const FitRows& rows_;
   KnownMachines known_;
   std::vector<std::vector<double*>> targets_;  // by parameter
-  std::vector<double> values_;                 // that the targets have
-  std::vector<std::size_t> centre_;            // of each parameter; itself: none
+  std::vector<double> values_;                 // current values of the targets
+  std::vector<std::size_t> centre_;            // centre of each parameter; itself if it has none
   Residuals residuals_;
   const std::set<std::size_t>* unseen_ = nullptr;
 };
@@ -191,11 +191,11 @@ double Fitting::value(std::size_t residual, const std::vector<double>& at) {
   return table.outliers ? softened(z) : z;
 }
 
-// Relative errors of rows that are left out together.
+// Rows that are left out of the fit together, and the error that this sets.
 struct LeftOut {
   std::set<std::size_t> rows;
   double FittedRow::*error = nullptr;
-  bool from_guesses = false;  // what is fitted to them alone is forgotten
+  bool from_guesses = false;  // starts from the guesses, not from values fitted to these rows
 };
 
 std::vector<LeftOut> left_out(const FitRows& rows) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fits the constants of hardware and engine files to the published rows of bench/reference, and measures the
 // prediction error on unseen rows. No constant belongs to a row or model: each is an efficiency or a duration
-// of a kind of machine or of a program, with a plausible range and a first guess that regularises it where
-// the rows say little. Constants of one class of engines or machines are guessed to be near the class's
-// centre, which is fitted too: what is left where an engine's rows are left out.
+// of a type of machine or of a trainer, with a plausible range and a first guess that regularises it where
+// the rows constrain it little. Constants of one class of engines or machines are regularised towards the
+// centre of the class, which is fitted too and replaces them if all their rows are left out.
 #pragma once
 
 #include <functional>
@@ -16,14 +16,14 @@
 namespace penstock::plan {
 
 struct FitParameter {
-  std::vector<std::string> files;  // of hardware or engines, that share it; empty: a centre
+  std::vector<std::string> files;  // hardware or engine files that share it; empty: a centre
   std::string section, key;        // of the file
   double guess = 0;
   double spread = 0;  // of the prior
   double low = 0, high = 0;
-  bool engine = false;      // the files are engines'
-  std::string also = {};    // a second key of the section
-  std::string centre = {};  // the class, of a member and of the centre itself
+  bool engine = false;      // the files are engine files
+  std::string also = {};    // a second key of the section with the same value
+  std::string centre = {};  // name of the class, also for the centre itself
 
   std::string name() const;  // "efficiency.matrix of h800"
   bool is_alike(const FitParameter& other) const {
@@ -31,8 +31,8 @@ struct FitParameter {
   }
 };
 
-// A timed table with the assumed scatter of its rows. With `outliers`, rows beyond a few times that get less
-// and less weight (its README mentions rows that are slow without a visible cause).
+// A timed table with the assumed scatter of its rows. With `outliers`, rows beyond a few times the scatter
+// get less and less weight (its README mentions rows that are slow without a visible cause).
 struct FitTable {
   std::string name;
   Table table;
@@ -67,7 +67,7 @@ Fit fit_reference(const std::vector<FitTable>& tables, const KnownMachines& star
 
 std::string print_fit(const Fit& fit);
 
-// What plans need of it for their intervals (checked.h), as engines/checked.csv.
+// The runs that plans need for their intervals (checked.h); print_checked prints engines/checked.csv.
 std::vector<CheckedRun> checked_runs(const Fit& fit);
 std::string print_checked(const Fit& fit);
 

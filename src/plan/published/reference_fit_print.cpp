@@ -41,7 +41,7 @@ std::string three(const std::vector<double>& errors) {
   return number(100 * found.median, 1) + " " + number(100 * found.mean, 1) + " " + number(100 * found.p90, 1);
 }
 
-// Of the tables of throughput, by what `key` says of a row.
+// Errors on the throughput tables, grouped by `key`.
 std::string print_kinds(const Fit& fit, const std::string& what,
                         const std::function<std::string(const FittedRow&)>& key) {
   std::map<std::string, Errors> kinds;
@@ -69,7 +69,7 @@ std::string print_summary(const Fit& fit) {
   return columns(rows, "lr") + "\n";
 }
 
-// Of the intervals that `plan` prints.
+// Coverage of the intervals that `plan` prints.
 std::string print_coverage(const Fit& fit) {
   const Coverage coverage = coverage_of(checked_runs(fit));
   return "intervals of 80 % hold " + number(100 * coverage.configurations, 1) +

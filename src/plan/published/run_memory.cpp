@@ -7,8 +7,8 @@
 namespace penstock::plan {
 namespace {
 
-// 2 bytes of weights, 4 of gradients, 12 of masters and moments, of which replicas share the last; with
-// shared weights, in 32 bits, all 16.
+// 2 bytes of weights, 4 of gradients, and 12 of masters and moments, which replicas shard. With sharded
+// weights, in 32 bits, all 16 are sharded.
 double states_of(const Workload& workload, const Layout& layout, double layers) {
   const double ends = layout.mesh.pipeline > 1 ? 1 : 2;
   const model::LocalParameters held = parameters_on_device(workload, layout, layers, ends);
@@ -16,8 +16,8 @@ double states_of(const Workload& workload, const Layout& layout, double layers) 
   return layout.shared.on ? 16 * stepped : 6 * held.total() + 12 * stepped;
 }
 
-// Of a layer that shared weights are gathered for. A dense one has three matrices in its MLP even with GELU:
-// the fitted constants rest on the recomputation that follows for such runs.
+// Parameters of a layer whose sharded weights are gathered. A dense layer counts three MLP matrices even with
+// GELU: the fitted constants rest on the recomputation that follows for such runs.
 double gathered_parameters(const Workload& workload, const Layout& layout) {
   const model::Shape& shape = workload.model.shape;
   if (shape.experts > 1) return parameters_on_device(workload, layout, 1, 0).total();

@@ -22,10 +22,10 @@ struct ScoredFigure {
   std::string quantity;  // "peak GB", "tokens/s", "bubble %"
   double predicted = 0;
   double published = 0;
-  // Of tables of many programs: whose run it is, on what, and which kind of model.
+  // Only in tables of many trainers: the trainer, the machine and the kind of model.
   std::string engine, hardware, family;
   std::string group;  // rows that are ranked against each other: model, hardware and number of GPUs
-  double tokens = 0;  // of a step; 0: the quantity itself is a speed
+  double tokens = 0;  // per step; 0: the quantity itself is a speed
 
   double error() const { return predicted - published; }
   double relative_error() const { return (predicted - published) / published; }
@@ -62,7 +62,7 @@ using HardwareSet = std::map<std::string, sim::Hardware>;
 
 using EngineSet = std::map<std::string, NamedEngine>;
 
-// What timed tables are scored with: hardware and engine files by their name.
+// Hardware and engine files by name, for scoring timed tables.
 struct KnownMachines {
   HardwareSet hardware;
   EngineSet engines;
@@ -78,15 +78,15 @@ struct ErrorStatistics {
 ErrorStatistics statistics_of(const Score& score);
 ErrorStatistics statistics_of(std::vector<double> errors);
 
-// Spearman's, per model with at least three distinct published figures.
+// Spearman correlation, per model with at least three figures.
 std::map<std::string, double> rank_correlations(const Score& score);
 double rank_correlation(const std::vector<double>& a,
                         const std::vector<double>& b);  // ties get their mean rank
 
-// Among rows of one group: are the faster ones predicted to be faster?
+// Whether faster rows of a group are also predicted to be faster.
 struct Ranking {
-  std::size_t pairs = 0, right = 0;      // whose published speeds differ by more than 5 %
-  std::size_t groups = 0, in_three = 0;  // of four rows and more; the published best is among the first three
+  std::size_t pairs = 0, right = 0;      // pairs whose published speeds differ by more than 5 %
+  std::size_t groups = 0, in_three = 0;  // of four rows or more; best published is in predicted top 3
 };
 Ranking ranking_of(const Score& score);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scoring of the two memory tables.
+// Scores the two memory tables.
 #include <set>
 
 #include "base/error.h"

@@ -15,11 +15,11 @@ Score score_vtrain(const Table& table, const KnownMachines& known);
 bool is_throughput(const Table& table);
 Score score_throughput(const Table& table, const KnownMachines& known);
 
-// The hardware, the engine of that name; throw InputError if missing.
+// The hardware or engine of that name. Throw InputError if it is missing.
 const sim::Hardware& find_hardware(const HardwareSet& hardware, const std::string& name);
 const sim::Engine& find_engine(const EngineSet& engines, const std::string& name);
 
-// The columns tp, cp, ep, dp and pp, where the table has them.
+// Reads the columns tp, cp, ep, dp and pp; a missing column counts as 1.
 mesh::Mesh mesh_of(const Table& table, std::size_t row);
 
 }  // namespace penstock::plan

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scoring of the three timed tables.
+// Scores the three timed tables.
 #include "base/error.h"
 #include "base/text.h"
 #include "plan/published/kwai_case.h"

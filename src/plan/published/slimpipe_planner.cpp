@@ -16,7 +16,7 @@ double unit(const PlannerCase& c) {
   return layers * as_double(c.seq_len) / c.slices / c.mesh.tensor / c.mesh.context;
 }
 
-// In flight on the first device; the original does not cap it at the number of micro-batches.
+// Records in flight on the first device; the original does not cap them at the number of micro-batches.
 double planned_in_flight(const PlannerCase& c) {
   const double p = c.mesh.pipeline;
   if (c.slimpipe) return c.slices * c.chunks + 2 * (p - 1);
@@ -24,7 +24,7 @@ double planned_in_flight(const PlannerCase& c) {
 }
 
 double recomputed_per_token(const PlannerCase& c, const PlannerConventions& conventions) {
-  // Experts' dispatched rows are counted nowhere.
+  // The original does not count experts' dispatched rows.
   const model::KeepSet keep = model::keep_of(c.policy).with(model::SavedTensor::Dispatched);
   const Bytes input =
       c.policy == Policy::Full && conventions.input_in_recomputed ? kElement * c.shape.hidden : 0;
@@ -34,7 +34,7 @@ double recomputed_per_token(const PlannerCase& c, const PlannerConventions& conv
   return as_double(bytes);
 }
 
-// K,V of earlier slices: all that full recomputation keeps; with offloading a copy of those offloaded.
+// Slices of cached K,V: all under full recomputation; with offloading, a copy of the offloaded ones.
 double cached_slices(const PlannerCase& c) {
   if (!c.slimpipe) return 0;
   if (c.offload > 0) return planned_in_flight(c) - 2;

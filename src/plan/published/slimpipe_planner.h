@@ -33,7 +33,7 @@ struct PlannerCase {
   double offload = 0;
 };
 
-// Bytes on the fullest device, and percentage of the step.
+// Bytes on the fullest device; the bubble is a percentage of the step.
 struct PlannerParts {
   double host = 0, weights_gradients = 0, optimizer = 0, activation = 0, logits = 0, recomputed = 0,
          kv_cache = 0, kv_gradient = 0;

@@ -9,7 +9,7 @@
 namespace penstock::plan {
 namespace {
 
-// Of one line.
+// Splits one line.
 std::vector<std::string> cells_of(std::string_view line, const std::string& place) {
   std::vector<std::string> cells{""};
   bool quoted = false, closed = false;
@@ -36,7 +36,7 @@ std::vector<std::string> cells_of(std::string_view line, const std::string& plac
 }  // namespace
 
 Table::Table(std::string_view text, std::string_view origin) : origin_(origin) {
-  constexpr std::string_view kMark = "\xEF\xBB\xBF";  // of UTF-8, as some programs begin a file
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";  // UTF-8 byte order mark, which some programs write
   if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
   std::size_t line_number = 0;
   for (const std::string_view line : split(text, '\n')) {

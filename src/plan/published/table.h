@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of published figures: CSV with a header line; cells in double quotes may hold commas, and quotes
-// twice. All input is validated.
+// Tables of published figures: CSV with a header line. Cells in double quotes may contain commas and doubled
+// quotes. All input is validated.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace penstock::plan {
 
 class Table {
  public:
-  // Errors call the text `origin`. Throws InputError for an empty text, a row whose number of cells differs
-  // from the header's, or a duplicate column.
+  // `origin` names the text in errors. Throws InputError for an empty text, a row whose number of cells
+  // differs from the header's, or a duplicate column.
   Table(std::string_view text, std::string_view origin);
 
   std::size_t size() const { return rows_.size(); }
@@ -26,7 +26,7 @@ class Table {
   // column, a cell that is not a number, a number below `least`. An empty cell and "OOM" are not numbers.
   const std::string& text(std::size_t row, std::string_view column) const;
   std::int64_t integer(std::size_t row, std::string_view column, std::int64_t least = 1) const;
-  int small(std::size_t row, std::string_view column) const;  // an integer; one above 2^20 is as good as that
+  int small(std::size_t row, std::string_view column) const;  // an integer, capped at 2^20
   double number(std::size_t row, std::string_view column, double least = 0) const;
   std::optional<double> number_if_any(std::size_t row, std::string_view column) const;
 

@@ -17,12 +17,12 @@
 namespace penstock::plan {
 namespace {
 
-// What the model cannot express.
+// Thrown for a row that the model cannot express.
 struct Unknown {
   std::string reason;
 };
 
-// A row of the table.
+// Reads a row of the table.
 class RunReader {
  public:
   RunReader(const Table& table, std::size_t row, const KnownMachines& known)
@@ -36,7 +36,7 @@ class RunReader {
     return table_.has(column) ? text(column) : std::string();
   }
   bool is_given(const char* column) const { return !text_if_any(column).empty(); }
-  // Sizes are far below what their products could not hold.
+  // Limits sizes so that their products do not overflow.
   std::int64_t integer(const char* column) const {
     constexpr std::int64_t kMost = 1 << 24;
     const std::int64_t value = table_.integer(row_, column);
@@ -93,8 +93,8 @@ mesh::Mesh RunReader::mesh(std::int64_t experts) const {
   return mesh;
 }
 
-// By the column "engine", or by the part of the source that an engine's file names; of several, by the one
-// that ends last.
+// Uses the column "engine" if given, else the engine file with a match in the source; of several matches, the
+// one that ends last.
 std::string RunReader::engine_name() const {
   Words names;
   if (const std::string given = text_if_any("engine"); !given.empty()) {
@@ -124,7 +124,7 @@ std::string RunReader::engine_name() const {
 std::string RunReader::hardware() const {
   const std::string& given = text("hardware");
   if (known_.hardware.contains(given)) return given;
-  constexpr std::size_t kFirst = 1 << 16;  // a name that begins so is nearer than one that holds it somewhere
+  constexpr std::size_t kFirst = 1 << 16;  // a match at the beginning beats one elsewhere
   std::string best;
   std::size_t length = 0;
   Words names;
@@ -146,7 +146,7 @@ std::string RunReader::hardware() const {
   refuse("hardware", "no hardware file is of it" + instead_of(given, views));
 }
 
-// Where the row does not say, as the engine does.
+// Uses the engine's value if the row has none.
 bool RunReader::sequence_parallel(const mesh::Mesh& mesh, const sim::Engine& engine) const {
   const std::string given = lower(text_if_any("sequence_parallel"));
   if (mesh.tensor == 1) return false;
@@ -156,7 +156,7 @@ bool RunReader::sequence_parallel(const mesh::Mesh& mesh, const sim::Engine& eng
   return false;
 }
 
-// Some trainers take batches that do not divide: then as many micro-batches as they need, of equal size.
+// Some trainers accept batches that do not divide: assumes enough micro-batches of equal size.
 int RunReader::micro_batch(const mesh::Mesh& mesh) const {
   const std::int64_t asked = integer("micro_batch"), batch = integer("global_batch");
   if (batch < mesh.data) refuse("global_batch", "expected at least dp");
@@ -171,12 +171,12 @@ Layout RunReader::layout(const Model& model, const sim::Hardware& hardware, cons
   if (layout.mesh.pipeline == 1) layout.chunks = 1;
   const std::int64_t layers = model.shape.layers, pipeline = layout.mesh.pipeline;
   if (pipeline > layers) refuse("pp", "more than the model's layers");
-  // Embedding and loss may count as layers of the split.
+  // Embedding and loss may count as layers of the split, so the chunks are capped.
   layout.chunks = static_cast<int>(std::min<std::int64_t>(layout.chunks, layers / pipeline));
   layout.schedule = layout.chunks > 1 ? ScheduleKind::Interleaved : ScheduleKind::OneFOneB;
   layout.micro_batch = micro_batch(layout.mesh);
   layout.shared = shared_weights(text_if_any("fsdp_or_zero"), layout.mesh.replicas(), hardware.node.gpus);
-  adapt(engine, layout);  // before the layers that memory forces to be recomputed are counted
+  adapt(engine, layout);  // before least_recomputed() uses the layout
   const Recomputation again = recomputation(text_if_any("recompute"), text_if_any("notes"), layout.shared.on);
   layout.keep = again.keep;
   if (again.unknown) {
@@ -247,7 +247,7 @@ double ThroughputRun::tokens() const {
 ThroughputTable read_throughput(const Table& table, const KnownMachines& known) {
   for (const char* column : {"model", "layers", "hidden", "ffn", "heads", "kv_heads", "vocab", "hardware",
                              "gpus", "seq_len", "global_batch", "micro_batch", "dp"})
-    table.text(0, column);  // is there
+    table.text(0, column);  // throws if missing
   ThroughputTable read;
   for (std::size_t row = 0; row < table.size(); ++row) {
     const std::string& model = table.text(row, "model");

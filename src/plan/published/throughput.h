@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of published training throughput (bench/reference/throughput): a run a row, of many programs, with
-// its whole mesh. What a row says in words, in the columns recompute, fsdp_or_zero and notes, is read by
-// phrases (docs/engines.md).
+// Tables of published training throughput (bench/reference/throughput): one run per row, from many trainers,
+// with its whole mesh. The text in the columns recompute, fsdp_or_zero and notes is matched by phrases
+// (docs/engines.md).
 #pragma once
 
 #include <string>
@@ -17,16 +17,16 @@ struct ThroughputRun {
   std::string source;  // the project, without the file: "mosaicml/llm-foundry"
   std::string model;
   TimedCase timed;
-  Seconds published = 0;  // of a step
+  Seconds published = 0;  // per step
 
   std::string setting() const;
   std::string group(const Table& table) const;  // ScoredFigure::group
-  double tokens() const;                        // of a step
+  double tokens() const;                        // per step
 };
 
-// All rows in their order; and those that are not scored, with the reason: the model cannot express them,
-// they cannot be true, or they are bad input (a cell that is no number, an unknown engine or hardware, a mesh
-// that does not multiply up). Throws InputError for a missing column.
+// The scored rows in order, and the rows that are not scored, with the reason: the model cannot express them,
+// they cannot be true, or they are bad input (a cell that is not a number, an unknown engine or hardware, a
+// mesh that does not multiply up). Throws InputError for a missing column.
 struct ThroughputTable {
   std::vector<ThroughputRun> runs;
   std::vector<RefusedRow> refused;

@@ -52,7 +52,7 @@ KeepSet selective(std::string_view words) {
 
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)); }
 
-// Where the number ends that begins there, and where the one begins, perhaps with commas, that ends there.
+// End of the number that begins at `begin`; begin of the number, perhaps with commas, that ends at `end`.
 std::size_t end_of_digits(std::string_view text, std::size_t begin) {
   while (begin < text.size() && is_digit(text[begin])) ++begin;
   return begin;
@@ -69,7 +69,7 @@ double digits(std::string_view text, std::size_t end) {
   return parse_number(number).value_or(0);
 }
 
-// Said, and not denied: "no ...", "without ...", "... off", "... disabled".
+// True if the text has the phrase and does not deny it: "no ...", "without ...", "... off", "... disabled".
 bool told(std::string_view text, std::string_view phrase) {
   for (std::size_t at = text.find(phrase); at != std::string_view::npos; at = text.find(phrase, at + 1)) {
     const std::string_view before = text.substr(0, at), after = text.substr(at + phrase.size());
@@ -80,7 +80,7 @@ bool told(std::string_view text, std::string_view phrase) {
   return false;
 }
 
-// Of "ETP 4", "ETP1", "experts TP4": ranks that cut an expert; none said: 0.
+// Tensor ranks per expert, from "ETP 4", "ETP1" or "experts TP4"; 0 if not given.
 int expert_tensor_ranks(std::string_view notes) {
   for (const std::string_view phrase : {"etp", "experts tp"}) {
     const std::size_t at = notes.find(phrase);
@@ -183,8 +183,8 @@ EngineChanges changes_of(std::string_view given, std::string_view model) {
 }
 
 void apply_words(std::string_view notes, std::string_view model, Workload& workload) {
-  // Assumed: of a sequence's causal half with documents as short as SQuAD's; of the busiest expert rank
-  // without forced balance.
+  // Assumed: the fraction of causal attention with documents as short as SQuAD's; the load of the busiest
+  // expert rank without forced balance.
   constexpr double kShortDocuments = 0.1, kNaturalLoad = 1.15;
   if (says(notes, "SQuAD")) workload.seen = kShortDocuments;
   if (says(notes, "natural routing")) workload.expert_load = kNaturalLoad;

@@ -36,8 +36,8 @@ void check_batch(const Table& table, std::size_t row, const TimedCase& timed) {
     refuse(table, row, "global_batch", "at least dp·micro_batch");
 }
 
-// Of traffic that runs behind other work, what still shows; of a layer's launches, what graphs leave.
-// Assumed: the rows that say so are too few to fit them.
+// Exposed fraction of expert traffic that overlaps with other work; fraction of an expert layer's host time
+// that is left with CUDA graphs. Assumed: too few rows mention them to fit these.
 constexpr double kHiddenDispatch = 0.3;
 constexpr double kCaptured = 0.5;
 

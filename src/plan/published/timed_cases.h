@@ -11,17 +11,17 @@
 
 namespace penstock::plan {
 
-// How a run differs from what its engine's file says.
+// How a run differs from its engine file.
 struct EngineChanges {
   bool sequence_parallel = true;
   bool compiled = false;         // elementwise work is fused by a compiler or library
   bool fused_norms = false;      // no unfused passes
-  bool cut_experts = false;      // by t, not whole
-  bool looped_experts = false;   // no grouped products
+  bool cut_experts = false;      // split over tensor ranks
+  bool looped_experts = false;   // no grouped matrix products
   bool third_attention = false;  // FlashAttention 3
-  bool direct_dispatch = false;  // as Engine's
+  bool direct_dispatch = false;  // as Engine::direct_dispatch
   bool hidden_dispatch = false;  // expert traffic runs behind other work
-  bool captured = false;         // layers with experts are launched as graphs
+  bool captured = false;         // layers with experts run as CUDA graphs
   double gradient_bytes = 0;     // 0: the engine's
 };
 
@@ -31,19 +31,19 @@ struct TimedCase {
   std::string hardware;  // names of a hardware and an engine file
   std::string engine;
   EngineChanges changes;
-  // Where the row says another than the hardware file; 0: the file's.
-  double network_gbps = 0;  // a GPU's share
+  // Values of the row that override the hardware file; 0: the file's.
+  double network_gbps = 0;  // GB/s per GPU
   std::int64_t node_gpus = 0;
 };
 
-// The engine as that run has it. Throws InputError where its name is not known.
+// The engine with the changes of that run. Throws InputError for an unknown name.
 sim::Engine engine_of(const TimedCase& timed, const KnownMachines& known);
 
-// Seconds of a step. Throws InputError where a name is not known.
+// Seconds per step. Throw InputError for an unknown name.
 Seconds seconds_of(const TimedCase& timed, const KnownMachines& known);
 StepCost cost_of(const TimedCase& timed, const KnownMachines& known);
 
-// Of a table of one of the three kinds.
+// For a table in any of the three formats below.
 TimedCase timed_case(const Table& table, std::size_t row);
 
 TimedCase kwai_timed_case(const Table& table, std::size_t row);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a trainer's configuration says that a plan file has no key for.
+// Settings in a trainer's configuration for which plan files have no key.
 #pragma once
 
 #include <optional>
@@ -10,40 +10,40 @@
 namespace penstock::plan {
 
 enum class Recomputed : std::uint8_t {
-  AsPolicy,       // what layout.policy says
-  Scores,         // attention alone
-  FirstOfStage,   // whole layers, so many of each stage
-  EverySo,        // whole layers, every so manieth
-  EverySecondOp,  // of a layer every second product of its matrices, and what is no product
+  AsPolicy,       // as in layout.policy
+  Scores,         // attention only
+  FirstOfStage,   // whole layers, the first `every` of each stage
+  EverySo,        // whole layers, one in `every`
+  EverySecondOp,  // every second matrix product of a layer, and all ops that are not products
 };
 
 struct Beyond {
   std::string_view model;         // its name; empty: unknown
   bool compiled = false;          // elementwise work is fused by a compiler
-  bool looped_experts = false;    // their products one after another
+  bool looped_experts = false;    // runs the products of experts one after another
   bool whole_hidden = false;      // tensor ranks hold whole hidden states
-  bool whole_states = false;      // each replica has all states of the optimizer
-  std::int64_t copies = 1;        // of the weights that replicas share out
-  std::optional<bool> regathers;  // the shared weights for the backward; absent: as the trainer does
+  bool whole_states = false;      // each replica has all optimizer states
+  std::int64_t copies = 1;        // of the weights that replicas shard
+  std::optional<bool> regathers;  // sharded weights for the backward; absent: as the trainer does
   Recomputed recomputed = Recomputed::AsPolicy;
-  std::int64_t every = 1;  // of EverySo; of FirstOfStage how many
+  std::int64_t every = 1;  // see Recomputed
   std::optional<EndWeights> ends;
-  Words not_counted;  // what the configuration has and the prediction has not, each by its name
+  Words not_counted;  // settings that the prediction ignores, by name
 };
 
-// To the question before a layout is made of it, and to that layout before adapt().
+// Apply it to the question before its layout is made, and to that layout before adapt().
 void apply(const Beyond& beyond, Question& question);
 void apply(const Beyond& beyond, const Workload& workload, Layout& layout);
 
-// Of the layers of the device that has most, the share that is recomputed whole; each device counts its own.
+// Recomputes one in `every` layers of each device. The share is that of the device with most layers.
 void recompute_every(std::int64_t every, const Workload& workload, Layout& layout);
 
-// Of each stage so many layers, or all: Megatron-LM's --recompute-method block.
+// Recomputes the first `layers` layers of each stage, or all: Megatron-LM's --recompute-method block.
 void recompute_first(std::int64_t layers, const Workload& workload, Layout& layout);
 
-// torchtitan's selective recomputation by operation: the outputs of wq, wv, w1 and w2 and of attention stay,
-// those of wk, wo and w3 and everything else are formed again. Halves of the layers stand for halves of these
-// tensors; of experts none stays. 3 % less than the bytes of a Llama 3 8B.
+// torchtitan's selective recomputation by operation: the outputs of wq, wv, w1, w2 and attention stay, those
+// of wk, wo and w3 and everything else are recomputed. Half of the layers stand for half of these tensors; no
+// expert outputs stay. Gives 3 % less than the bytes of a Llama 3 8B.
 void recompute_every_second_product(const Workload& workload, Layout& layout);
 bool recomputes_every_second_product(const Workload& workload, const Layout& layout);
 

@@ -17,13 +17,13 @@ bool quicker_change(const Change& a, const Change& b) { return a.candidate.step(
 // Each replica has all states: Megatron-LM without its distributed optimizer.
 bool has_whole_states(const Layout& layout) { return !layout.shared.on && layout.shared.group == 1; }
 
-// Copies of what replicas share out.
+// Copies of the states that replicas shard.
 std::int64_t copies_of(const Layout& layout) {
   return layout.shared.group > 0 && !has_whole_states(layout) ? layout.mesh.replicas() / layout.shared.group
                                                               : 1;
 }
 
-// Replicas fill the cluster, in so many copies; false where they cannot.
+// Fills the cluster with replicas that hold `copies` copies; returns false if that is impossible.
 bool fill(Layout& layout, std::int64_t gpus, std::int64_t copies) {
   const std::int64_t others =
       static_cast<std::int64_t>(layout.mesh.tensor) * layout.mesh.context * layout.mesh.pipeline;
@@ -115,7 +115,7 @@ std::vector<Layout> neighbours(const Question& question, const Layout& layout) {
   return Neighbours(question, layout).found;
 }
 
-// With its time and memory; nothing where it cannot run or does not fit.
+// The layout with its time and memory; absent if it cannot run or does not fit.
 std::optional<Candidate> judged(const Question& question, Layout layout) {
   const Workload& workload = question.workload;
   const Cluster& cluster = question.cluster;
@@ -130,7 +130,7 @@ std::optional<Candidate> judged(const Question& question, Layout layout) {
   return candidate;
 }
 
-// One step from any of `from`: those that help, each once, fastest first.
+// Changes that help, one step from any of `from`, without duplicates, fastest first.
 std::vector<Change> helpful(const Question& question, const Candidate& today, const std::vector<Layout>& from,
                             int steps) {
   const Settings before = settings_of(*question.cluster.trainer, question.workload, today.layout);

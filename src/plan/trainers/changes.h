@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What would help a configuration that somebody runs today: the nearest ones of its trainer that are faster,
-// or that fit where it does not.
+// Suggestions for an existing configuration: the nearest ones of its trainer that are faster, or that fit if
+// it does not.
 #pragma once
 
 #include <string>
@@ -12,17 +12,16 @@ namespace penstock::plan {
 
 struct Change {
   Candidate candidate;
-  std::string text;  // in the trainer's words
+  std::string text;  // in the trainer's own words
   int steps = 1;     // sizes or choices that change
 };
 
-// At most `count`: first those that one step away are the fastest, then those two steps away. A step is twice
-// or half a degree (replicas make up for it), twice or half the micro-batch, another number of stages a
-// device, another schedule, other recomputation, twice or half the copies of shared weights, another time at
-// which these are freed.
+// At most `count`: first those one step away, then those two steps away, each fastest first. A step doubles
+// or halves a degree (replicas make up for it), the micro-batch or the copies of sharded weights; or it
+// changes the stages per device, the schedule, the recomputation, or when sharded weights are freed.
 std::vector<Change> nearest_changes(const Question& question, const Candidate& today, std::size_t count = 3);
 
-// Today's configuration for people: time and memory by term, what limits it, and these changes.
+// Text about today's configuration: time and memory by term, the bottleneck, and these changes.
 std::string explain_today(const Plan& plan, const Question& question);
 
 }  // namespace penstock::plan

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A configuration of another trainer, read and explained.
+// Reads and explains a configuration of another trainer.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 namespace penstock::plan {
 
 struct Today {
-  std::string megatron;            // arguments; or
-  std::string torchtitan, origin;  // a job file's text, and what errors call it
+  std::string megatron;            // arguments; if empty, uses `torchtitan`
+  std::string torchtitan, origin;  // text of a job file, and its name in errors
   std::int64_t gpus = 0;
   std::string hardware = "h100", limit;
 };
@@ -21,7 +21,7 @@ struct Explained {
   bool fits = false;
 };
 
-// Throws InputError as read_megatron and read_torchtitan, and for a configuration that the trainer refuses.
+// Throws InputError like read_megatron and read_torchtitan, and for a configuration that the trainer refuses.
 Explained explain_configuration(const Today& today);
 
 }  // namespace penstock::plan

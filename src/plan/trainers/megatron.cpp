@@ -30,7 +30,7 @@ void require_predicted_arguments(const MegatronArguments& given) {
                  {"transformer_engine"});
 }
 
-// Also of defaults that differ from what is predicted.
+// Includes defaults that differ from what is predicted.
 Words not_counted(const MegatronArguments& given) {
   Words told = given.not_counted();
   for (const char* name : {"--attention-dropout", "--hidden-dropout"}) {
@@ -79,7 +79,7 @@ void require_consistent(const MegatronArguments& given) {
   require_predicted_arguments(given);
 }
 
-// What records are formed again.
+// Reads which records are recomputed.
 void read_recomputation(const MegatronArguments& given, Beyond& beyond) {
   const std::string granularity =
       given.word("--recompute-granularity", given.has("--recompute-activations") ? "selective" : "");
@@ -110,7 +110,7 @@ void read_model(const MegatronArguments& given, model::Shape& shape) {
   shape.kv_heads =
       given.has("--group-query-attention") ? given.integer("--num-query-groups", 1) : shape.heads;
   require(given.has("--swiglu"), "--swiglu is missing; models with another MLP are not predicted from flags");
-  constexpr std::int64_t kUnit = 64;  // as Megatron-LM rounds two thirds of 4·hidden
+  constexpr std::int64_t kUnit = 64;  // Megatron-LM rounds two thirds of 4·hidden down to it
   shape.ffn = given.integer("--ffn-hidden-size", 8 * shape.hidden / 3 / kUnit * kUnit);
   shape.head_size = given.has("--kv-channels") ? given.integer("--kv-channels", 1) : 0;
   shape.head_norms = given.has("--qk-layernorm");
@@ -132,7 +132,7 @@ void require_experts(const MegatronArguments& given, const model::Shape& shape, 
   require(!given.has("--fp16"), "Expert parallelism is not supported with fp16 training");
 }
 
-// Stages of a device.
+// Stages per device.
 std::int64_t chunks_of(const MegatronArguments& given, std::int64_t layers, std::int64_t pp) {
   if (!given.has("--num-layers-per-virtual-pipeline-stage")) return 1;
   require(pp > 2,

@@ -52,7 +52,7 @@ std::vector<std::string> words_of(const std::string& arguments) {
 }
 
 struct Effects {
-  std::map<std::string_view, std::string_view> refused, not_counted;  // with what they bring
+  std::map<std::string_view, std::string_view> refused, not_counted;  // with their effects
 };
 
 const Effects& effects() {
@@ -113,7 +113,7 @@ std::int64_t MegatronArguments::integer(std::string_view name, std::int64_t othe
   if (!has(name)) return otherwise;
   const std::int64_t value = *parse_integer(values_.find(name)->second);
   constexpr std::int64_t kMost =
-      1 << 24;  // far above any size, and far below what products of two could not hold
+      1 << 24;  // far above any size, and low enough that products of two do not overflow
   require(value > 0 && value <= kMost,
           std::string(name) + " " + std::to_string(value) + ": expected 1 to " + std::to_string(kMost));
   return value;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Megatron-LM's command line: words and their values, each argument known.
+// Megatron-LM's command line as names and values; all arguments must be known.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,18 @@ namespace penstock::plan {
 
 class MegatronArguments {
  public:
-  // Throws InputError for an argument that Megatron-LM has not (with the nearest), a value of another kind,
-  // and by its name for one that changes time or memory so that nothing is predicted.
+  // Throws InputError for an argument that Megatron-LM does not have (with the nearest), a value of another
+  // kind, and an argument whose effect on time or memory is not predicted (with its name).
   explicit MegatronArguments(const std::string& text);
 
   bool has(std::string_view name) const { return values_.contains(name); }
   std::string word(std::string_view name, const std::string& otherwise) const;
   double number(std::string_view name, double otherwise) const;
   std::int64_t integer(std::string_view name,
-                       std::int64_t otherwise) const;  // InputError below 1 or above 2^24
-  std::int64_t needed(std::string_view name) const;    // InputError where it is missing
+                       std::int64_t otherwise) const;  // throws below 1 or above 2^24
+  std::int64_t needed(std::string_view name) const;    // throws InputError if missing
 
-  // Those given that change time or memory a little, with what they do.
+  // Given arguments that change time or memory a little, with their effects.
   Words not_counted() const;
 
  private:

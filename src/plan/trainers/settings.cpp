@@ -18,7 +18,7 @@ std::string word_of(const Setting& setting, bool toml) {
 
 bool is_toml(const Trainer& trainer) { return trainer.name == "torchtitan"; }
 
-// Of the model, what no argument of Megatron-LM 307dcf37 says, and what it does instead.
+// A comment on model features that no argument of Megatron-LM 307dcf37 sets, and on its behaviour instead.
 std::string lack_of_megatron(const model::Shape& shape) {
   constexpr double kRotaryBase = 10000;
   std::string text;
@@ -37,7 +37,7 @@ std::string lack_of_megatron(const model::Shape& shape) {
   return text;
 }
 
-// What the file cannot say of the model, as its comment; empty where it says all.
+// A comment on model features that the file cannot express; empty if there are none.
 std::string lack_of(const Trainer& trainer, const model::Shape& shape) {
   if (!is_toml(trainer)) return lack_of_megatron(shape);
   if (titan_model_of(shape) != nullptr) return {};

@@ -17,15 +17,16 @@ struct Setting {
 };
 using Settings = std::vector<Setting>;
 
-// Of a layout, for Megatron-LM (megatron.h) or torchtitan (torchtitan.h). Throws InputError for models whose
-// MLPs these do not write (models.h).
+// Settings of a layout, for Megatron-LM (megatron.h) or torchtitan (torchtitan.h). Throws InputError for
+// models without SwiGLU MLPs (models.h).
 Settings settings_of(const Trainer& trainer, const Workload& workload, const Layout& layout);
 
-// As the trainer reads them, for `plan --export`: a shell's words, or a job TOML; begins with a comment that
-// names the plan and the version. Throws likewise.
+// Settings in the trainer's format, for `plan --export`: shell arguments, or a job TOML. Begins with a
+// comment that names the plan and the version. Throws likewise.
 std::string print_settings(const Trainer& trainer, const Plan& plan, const Candidate& candidate);
 
-// What differs, in the trainer's words: "--tensor-model-parallel-size 4, without --recompute-granularity".
+// The settings that differ, in the trainer's words: "--tensor-model-parallel-size 4, without
+// --recompute-granularity".
 std::string difference(const Trainer& trainer, const Settings& before, const Settings& after);
 
 }  // namespace penstock::plan

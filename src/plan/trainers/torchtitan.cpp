@@ -13,7 +13,7 @@
 namespace penstock::plan {
 namespace {
 
-// The number that makes torchtitan split the layers over so many stages; 0: none does.
+// Layers per stage with which torchtitan splits the layers over the layout's stages; 0 if there is none.
 std::int64_t layers_per_stage(const Workload& workload, const Layout& layout) {
   const EndWeights ends = layout.ends.value_or(EndWeights{});
   const std::int64_t all = workload.model.shape.layers + ends.first + ends.last, stages = stages_of(layout);
@@ -59,7 +59,7 @@ class Writer {
   Settings settings;
 
  private:
-  // The least that recomputes as many layers.
+  // The smallest interval that recomputes no more layers.
   static std::int64_t every(const Workload& workload, const Layout& layout) {
     for (std::int64_t each = 2; each < workload.model.shape.layers; ++each) {
       Layout other = layout;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// torchtitan's job files (TOML). Keys and their values are those of torchtitan/config/job_config.py of
-// torchtitan 0.2.2 on PyPI.
+// torchtitan's job files (TOML). Keys and values are from torchtitan/config/job_config.py of torchtitan 0.2.2
+// on PyPI.
 #pragma once
 
 #include <string>

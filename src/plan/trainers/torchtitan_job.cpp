@@ -12,7 +12,7 @@
 namespace penstock::plan {
 namespace {
 
-constexpr double kMost = 1 << 24;  // far above any size, and far below what products of two could not hold
+constexpr double kMost = 1 << 24;  // far above any size; products of two do not overflow
 
 OptionTable describe(TitanJob& job) {
   OptionTable table;
@@ -48,7 +48,7 @@ OptionTable describe(TitanJob& job) {
 }
 
 struct Fixed {
-  std::string values;  // as TOML; several are words with a space between them
+  std::string values;  // as TOML; several are separated by spaces
   std::string_view brings;
 };
 
@@ -73,7 +73,7 @@ const UnreadKeys& unread_keys() {
   return unread;
 }
 
-// Keys that say something of a mesh or mode that the job may not have.
+// Returns whether the job has the mesh or mode that the key is about.
 bool matters(const std::string& name, const TitanJob& job) {
   if (name == "parallelism.disable_loss_parallel" || name == "parallelism.enable_async_tensor_parallel")
     return job.tp > 1;

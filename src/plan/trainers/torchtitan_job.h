@@ -9,10 +9,10 @@
 
 namespace penstock::plan {
 
-// Defaults are those of torchtitan/config/job_config.py.
+// Defaults are from torchtitan/config/job_config.py.
 struct TitanJob {
   std::string model = "llama3", flavor = "debugmodel";
-  std::int64_t local_batch = 8, global_batch = -1, seq_len = 2048;  // sequences of a data rank, of a step
+  std::int64_t local_batch = 8, global_batch = -1, seq_len = 2048;  // sequences per data rank, per step
   std::int64_t replicate = 1, shard = -1, tp = 1, pp = 1, cp = 1, ep = 1, expert_tp = 1;
   std::string reshard = "default";
   std::int64_t layers_per_stage = 0, micro_batch = 1, first_less = 1, last_less = 1;
@@ -25,9 +25,9 @@ struct TitanJob {
   bool compiles_model() const;
 };
 
-// Each key of the file is read, is known to have no influence on a step's time and memory, or is refused by
-// name unless it has the value that is predicted. Throws InputError that begins with file and line for a key
-// that torchtitan has not (with the nearest), a value of another type, a degree below 1, and what torchtitan
+// Each key of the file is read, is known not to affect a step's time and memory, or is refused by name unless
+// it has a value that is predicted. Throws InputError that begins with file and line for a key that
+// torchtitan does not have (with the nearest), a value of another type, a degree below 1, and what torchtitan
 // itself refuses, in its words.
 TitanJob read_titan_job(const std::string& text, const std::string& origin);
 

@@ -27,7 +27,7 @@ TitanModel llama3(std::string_view flavor, std::string_view both, const TitanSiz
   return {"llama3", flavor, both, shape_of(sizes)};
 }
 
-// Heads of 128 with norms; some have one matrix for input and output.
+// Heads of size 128 with norms; some models have tied embeddings.
 TitanModel qwen3(std::string_view flavor, std::string_view both, const TitanSizes& sizes, bool tied = false) {
   TitanModel model{"qwen3", flavor, both, shape_of(sizes), /*has_pipeline=*/false};
   model.shape.head_size = 128;
@@ -36,7 +36,7 @@ TitanModel qwen3(std::string_view flavor, std::string_view both, const TitanSize
   return model;
 }
 
-// Experts in every layer; their width in place of an MLP's.
+// Experts in every layer; `ffn` is the width of an expert.
 TitanModel qwen3_moe(std::string_view flavor, std::string_view both, const TitanSizes& sizes,
                      std::int64_t experts) {
   TitanModel model = qwen3(flavor, both, sizes);
@@ -45,7 +45,7 @@ TitanModel qwen3_moe(std::string_view flavor, std::string_view both, const Titan
   return model;
 }
 
-// Experts in every layer, and one that each token visits.
+// Experts in every layer, and a shared expert.
 TitanModel llama4_moe(std::string_view flavor, std::string_view both, const TitanSizes& sizes,
                       std::int64_t experts) {
   TitanModel model{"llama4", flavor, both, shape_of(sizes)};
@@ -75,7 +75,7 @@ const TitanModel kTitanModels[] = {
     qwen3_moe("235B-A22B", "qwen3 235B-A22B", {94, 4096, 1536, 64, 4, kQwen3}, 128),
 };
 
-// Its other models and flavors, and what is not predicted about them.
+// Other models and flavors of torchtitan, and why they are not predicted.
 struct Refused {
   std::string_view name, flavor;  // empty: all
   std::string_view has;

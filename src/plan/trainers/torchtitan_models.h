@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The models of torchtitan 0.2.2 (torchtitan/models/*/__init__.py), by name and flavor, as far as this
-// project's family of models has them.
+// The models of torchtitan 0.2.2 (torchtitan/models/*/__init__.py), by name and flavor, as far as Penstock's
+// model family covers them.
 #pragma once
 
 #include <optional>
@@ -13,17 +13,17 @@ namespace penstock::plan {
 
 struct TitanModel {
   std::string_view name, flavor;
-  std::string_view both;  // for people
+  std::string_view both;  // for messages
   model::Shape shape;
   bool has_pipeline = true;  // torchtitan can cut it into stages
 };
 
-// Throws InputError for any other, with the reason: what its layers have that these predictions have not, or
-// the nearest name or flavor.
+// Throws InputError for any other model, with the reason: layer features that are not predicted, or the valid
+// names or flavors.
 const TitanModel& find_titan_model(const std::string& name, const std::string& flavor,
                                    const std::string& origin);
 
-// The one of these sizes, if there is one.
+// The model with these sizes; null if there is none.
 const TitanModel* titan_model_of(const model::Shape& shape);
 
 }  // namespace penstock::plan

@@ -21,7 +21,7 @@ bool same_letters(std::string_view a, std::string_view b) {
       [](unsigned char c) { return std::tolower(c); });
 }
 
-// What a job file says, turned into a question.
+// Turns a job file into a question.
 class Reader {
  public:
   Reader(const TitanJob& job, const std::string& origin, std::int64_t world)
@@ -118,7 +118,7 @@ class Reader {
                      " is not predicted; expected one of " + join(names, ", "));
   }
 
-  // Stages a rank, and whether torchtitan can split the layers so.
+  // Stages per rank. Throws if torchtitan cannot split the layers like that.
   std::int64_t chunks() const {
     if (job_.pp == 1) return 1;
     std::int64_t stages = job_.pp * schedule().chunks;
@@ -161,7 +161,7 @@ class Reader {
     check(every && *every >= 0, "Invalid selective AC option: " + printable(option) +
                                     ". Valid options: 'op' or a positive int representing layer frequency");
     beyond.recomputed = Recomputed::EverySo;
-    beyond.every = std::max<std::int64_t>(*every, 1);  // 0: each layer, as torchtitan has it
+    beyond.every = std::max<std::int64_t>(*every, 1);  // 0 means each layer, as in torchtitan
   }
 
   void require_separate() const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The question that a job file of torchtitan asks.
+// The plan question for a job file of torchtitan.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace penstock::plan {
 
-// Asks plan's question of a job file; returns what its options cannot say. Throws InputError that names file
-// and key: as read_titan_job and find_titan_model, degrees that do not fill the devices, and what torchtitan
-// itself refuses, in its words.
+// Fills model, workload and layout of `options` from a job file; returns what `options` cannot express.
+// Throws InputError that names file and key: like read_titan_job and find_titan_model, for degrees that do
+// not fill the devices, and for what torchtitan itself refuses, in its words.
 Beyond read_torchtitan(const std::string& text, const std::string& origin, PlanOptions& options);
 
 }  // namespace penstock::plan

@@ -8,7 +8,7 @@ namespace penstock::plan {
 // torchtitan's names of the schedules that are predicted.
 struct TitanSchedule {
   std::string_view theirs, ours;
-  int chunks;  // stages a device, where nothing is said
+  int chunks;  // default stages per device
 };
 inline constexpr TitanSchedule kTitanSchedules[] = {{"1F1B", "1f1b", 1},
                                                     {"GPipe", "gpipe", 1},

@@ -10,7 +10,7 @@ namespace penstock::report {
 namespace {
 
 struct Coordinate {
-  mesh::Group group;  // of the ranks that differ in this coordinate alone
+  mesh::Group group;  // ranks that differ only in this coordinate
   int mesh::Mesh::*size;
   int mesh::Coordinates::*at;
 };

@@ -13,7 +13,7 @@ using mesh::Group;
 using mesh::Mesh;
 
 constexpr std::size_t kListed = 6;      // ranks of a group listed one by one
-constexpr std::size_t kListWidth = 30;  // characters of a list of groups, after which no group begins
+constexpr std::size_t kListWidth = 30;  // characters after which a list of groups begins no group
 
 struct Level {
   Axis axis;
@@ -30,7 +30,7 @@ std::vector<Level> levels_of(const Mesh& mesh) {
   return levels;
 }
 
-// Outer levels give way first: they look alike.
+// Shortens outer levels first, since they look alike.
 std::vector<int> shown_sizes(const std::vector<Level>& levels, int most) {
   std::vector<int> sizes;
   std::int64_t outer = 1;

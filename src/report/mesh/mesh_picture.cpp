@@ -40,7 +40,7 @@ std::string long_name(Axis axis, int index) {
 std::string short_name(Axis axis, int index) { return name_of(axis).front() + std::to_string(index); }
 std::string left_out_text(const MeshIndex& index) { return "+" + with_commas(index.left_out); }
 
-constexpr std::size_t kMostWidth = 112;  // characters of a line, about
+constexpr std::size_t kMostWidth = 112;  // characters per line, approximately
 
 MeshGridLimits printed_limits(const Mesh& mesh) {
   const std::size_t digits = std::to_string(mesh.world() - 1).size();
@@ -83,7 +83,7 @@ class TextTable {
     return std::max(digits, short_name(grid_.levels.back(), column.path.back().index).size());
   }
 
-  // Odd, so that the bar of a node stands in its middle.
+  // Odd, so that the bar of a node is in the middle.
   std::size_t gap_before(std::size_t column) const {
     const std::size_t least = picture_.ranks_per_node > 0 || innermost() > 0 ? 3 : 2;
     return least + 2 * (innermost() - level_of_change(grid_, column));
@@ -171,7 +171,7 @@ class TextTable {
   const MeshPicture& picture_;
   MeshGrid grid_;
   std::size_t left_ = 0, end_ = 0;
-  std::vector<std::size_t> starts_;  // of each column, in characters
+  std::vector<std::size_t> starts_;  // per column, in characters
 };
 
 std::string group_table(const MeshPicture& picture) {

@@ -10,12 +10,12 @@
 namespace penstock::report {
 
 struct MeshPicture {
-  mesh::Mesh mesh;                  // legal: mesh::validate()
+  mesh::Mesh mesh;                  // must pass mesh::validate()
   std::int64_t ranks_per_node = 0;  // 0: nodes are not shown
 };
 
-// A line for each pipeline rank with its ranks under their coordinates, "┃" where the next rank is on another
-// node; then a line for each kind of group. Long axes are shortened (mesh_grid.h). Lines end with "\n".
+// One line per pipeline rank with its ranks under their coordinates, "┃" where the next rank is on another
+// node; then one line per kind of group. Long axes are shortened (mesh_grid.h). Lines end with "\n".
 std::string mesh_text(const MeshPicture& picture);
 
 // All ranks with coordinates and nodes, all groups of each kind: {"sizes": {"pipeline": 2, ...}, "world": 4,
@@ -23,7 +23,7 @@ std::string mesh_text(const MeshPicture& picture);
 // "groups": {"tensor": [[0], ...], ...}}.
 std::string mesh_json(const MeshPicture& picture);
 
-// "8 ranks: pipeline 2, data 2, tensor 2; 1 node of 8", axes of size 1 left out.
+// "8 ranks: pipeline 2, data 2, tensor 2; 1 node of 8", without axes of size 1.
 std::string mesh_title(const MeshPicture& picture);
 
 // "rank = (pipeline · 2 + data) · 2 + tensor".

@@ -16,9 +16,9 @@ namespace {
 using mesh::Axis;
 
 constexpr double kMeshMargin = 14;
-constexpr double kMeshCharacter = 6.4;  // of a character at 11 pixels, at most
-constexpr double kLeastRow = 900;       // of a row of small copies
-constexpr double kFrameGap = 18;        // between rows of different nodes, more than between others
+constexpr double kMeshCharacter = 6.4;  // maximum width of a character at 11 pixels
+constexpr double kLeastRow = 900;       // width of a row of small copies
+constexpr double kFrameGap = 18;        // extra gap between rows of different nodes
 
 double label_width(const std::string& text) { return static_cast<double>(text.size()) * kMeshCharacter; }
 
@@ -28,7 +28,7 @@ struct CellSizes {
   double row_gap;
 };
 
-// Where the cells of one copy of the table are, from its upper left corner.
+// Positions of the cells of one copy of the table, from its upper left corner.
 struct Cells {
   CellSizes size;
   std::vector<double> lefts;  // of the columns
@@ -53,7 +53,7 @@ struct Cells {
   }
 };
 
-// As wide as the greatest rank; of these as many as fit.
+// Cells are as wide as the largest rank, and drawn_limits() takes as many as fit.
 double cell_width(const mesh::Mesh& mesh) {
   return std::max(28.0, label_width(std::to_string(mesh.world())) + 8);
 }
@@ -127,7 +127,7 @@ class MeshWriter {
     width_ = std::max(width_, x + width);
   }
 
-  // Under the name of each group of columns a line as wide as these.
+  // Draws the name of each group of columns, and below it a line of the width of the group.
   void write_header(std::size_t level) {
     const double y =
         top_ - (has_nodes() ? 22 : 8) - 18 * static_cast<double>(grid_.levels.size() - 1 - level);
@@ -151,7 +151,7 @@ class MeshWriter {
     return label_width(spelt) <= width + 4 ? spelt : name.substr(0, 1) + std::to_string(index.index);
   }
 
-  // Replicas have colours, context ranks shades of them.
+  // Colours replicas, with shades for context ranks.
   std::string fill_of(const mesh::Coordinates& at) const {
     const Colour& colour = kSeriesColours[static_cast<std::size_t>(at.data) % kSeriesColours.size()];
     const int contexts = picture_.mesh.context;
@@ -188,7 +188,7 @@ class MeshWriter {
     }
   }
 
-  // A frame around the cells of a row that are on one node; around rows where a node has these whole.
+  // Frames the cells of a row that are on one node, or several rows if one node has them whole.
   void write_nodes() {
     for (std::size_t row = 0; row < grid_.rows.size(); ++row) {
       if (grid_.rows[row].left_out > 0) continue;
@@ -232,7 +232,7 @@ class MeshWriter {
     text("quiet", x + 2, y - 3, label_width(name) <= width ? name : "n" + std::to_string(node));
   }
 
-  // Copies of the table, as many in a line as fit; returns where they end.
+  // Draws copies of the table, as many per line as fit; returns the y at which they end.
   double write_groups(double y) {
     const Cells small(grid_, {9, 9, 2, 4, 2});
     const double most_width = std::max(width_, kLeastRow);

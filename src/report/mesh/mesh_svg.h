@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of a mesh as an SVG file: a row of cells for each pipeline rank, frames around nodes, and for
-// each kind of group with several ranks a small copy with its first group marked. Long axes are shortened
-// (mesh_grid.h). Text follows the viewer's light or dark scheme, the ground is left clear.
+// The ranks of a mesh as an SVG file: one row of cells per pipeline rank, frames around nodes, and for each
+// kind of group with several ranks a small copy with its first group marked. Long axes are shortened
+// (mesh_grid.h). Text follows the viewer's light or dark scheme; the background is transparent.
 #pragma once
 
 #include <string>

@@ -18,14 +18,14 @@ struct ContextChoice {
   Seconds seconds = 0;
 };
 
-// The ends of a pipeline are weighed against layers, whose time is the mode's too.
+// Splits the layers again: their time depends on the mode, and with it the weight of the pipeline's ends.
 Run with_mode(Run run, const std::string& mode) {
   run.options.parallel.cp_mode = mode;
   split_layers(run);
   return run;
 }
 
-// It alone keeps more than the others.
+// Only "gather" keeps more than the others.
 bool does_not_fit(const Run& run, const std::string& mode) {
   return mode == "gather" && !fits(with_mode(run, mode));
 }

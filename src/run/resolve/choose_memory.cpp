@@ -18,7 +18,7 @@ namespace {
 constexpr model::Policy kCheapestFirst[] = {model::Policy::None, model::Policy::Balanced,
                                             model::Policy::BalancedFc1, model::Policy::Full};
 
-// Twice and four times the slices under full, if the schedule has slices.
+// The run with `factor` times the slices under policy full; nullopt if the schedule does not allow that.
 std::optional<Run> with_slices(const Run& run, int factor) {
   const ScheduleOptions& chosen = run.options.schedule;
   if (!chosen.file.empty() || !schedule::find_generator(chosen.name).sliced_sibling.empty()) return {};
@@ -26,7 +26,7 @@ std::optional<Run> with_slices(const Run& run, int factor) {
   options.schedule.slices *= factor;
   try {
     Run sliced = with_policy(lay_out(options, run.machine), model::Policy::Full);
-    sliced.memory_limit = run.memory_limit;  // which need not be the options'
+    sliced.memory_limit = run.memory_limit;  // may differ from the options'
     return sliced;
   } catch (const InputError&) {
     return {};  // more slices than tokens, or a number that the schedule rejects
@@ -43,7 +43,7 @@ Run with_share(Run run, double share) {
 
 Run with_percent(const Run& run, int percent) { return with_share(run, percent / 100.0); }
 
-// Between two shares in percent, of which the second alone fits, the nearest to the first that does.
+// Bisects between two shares in percent, of which only `enough` fits: the nearest to `too_much` that fits.
 template <class Fits>
 int nearest_percent(int too_much, int enough, Fits&& fits_with) {
   while (std::abs(enough - too_much) > 1) {
@@ -53,7 +53,7 @@ int nearest_percent(int too_much, int enough, Fits&& fits_with) {
   return enough;
 }
 
-// The run with the least share of offloading, in whole percent, that makes it fit; nothing if none does.
+// The run with the least share of offloading, in whole percent, that makes it fit; nullopt if none does.
 std::optional<Run> with_least_share(const Run& run) {
   const auto fits_with = [&](int percent) { return fits(with_percent(run, percent)); };
   if (fits_with(0)) return with_percent(run, 0);
@@ -61,7 +61,7 @@ std::optional<Run> with_least_share(const Run& run) {
   return with_percent(run, nearest_percent(0, 100, fits_with));
 }
 
-// The run with its given share, or with the least that fits if "auto"; nothing when it does not fit.
+// The run with its given share, or with the least that fits if "auto"; nullopt if it does not fit.
 std::optional<Run> with_enough_offload(const Run& run) {
   if (!is_automatic(run.options.memory.offload)) {
     return fits(run) ? std::optional(run) : std::nullopt;
@@ -85,8 +85,8 @@ std::string note_of_memory(const Run& asked, const Run& chosen) {
          print_bytes(greatest_total(chosen));
 }
 
-// Records that leave make room on their device and take room on its host: the least share that fits a device,
-// the greatest that fits a host.
+// Offloaded records free memory on their device and use memory on its host: names the least share that fits a
+// device, or the greatest that fits a host.
 std::string share_that_fits(const Run& run, Bytes room, const BytesNeeded& needed) {
   const auto fits_with = [&](int percent) { return needed(with_percent(run, percent)) <= room; };
   const bool fits_without = fits_with(0), fits_with_all = fits_with(100);
@@ -150,7 +150,7 @@ Run with_policy(Run run, model::Policy policy) {
 
 namespace {
 
-// The first policy that fits, or the run's own, with the least offload; nothing when none does.
+// The first policy that fits, or the run's own, with the least offload; nullopt if none does.
 std::optional<Run> cheapest_that_fits(const Run& run) {
   if (run.options.memory.policy != "auto") return with_enough_offload(run);
   for (const model::Policy policy : kCheapestFirst) {

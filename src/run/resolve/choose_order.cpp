@@ -15,7 +15,7 @@ namespace {
 using schedule::Op;
 using schedule::OpKind;
 
-// Of the hidden states between neighbours, their mean.
+// Mean transfer time of the hidden states between neighbours.
 Seconds mean_transfer(const Run& run, const sim::AnalyticCosts& costs) {
   Seconds sum = 0;
   for (int device = 0; device + 1 < run.devices(); ++device) {
@@ -55,7 +55,7 @@ bool fits_with(Run run, std::int64_t micro_batches) {
   return fits(run);
 }
 
-// The most micro-batches in flight with which the run fits, or p if none do: then the run is refused later.
+// The most micro-batches in flight with which the run fits, or p if none fits: then the run is refused later.
 std::int64_t most_in_flight(const Run& run) {
   const std::int64_t p = run.devices();
   const MemoryOptions& memory = run.options.memory;

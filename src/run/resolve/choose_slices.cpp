@@ -14,10 +14,10 @@
 namespace penstock::run {
 namespace {
 
-// More chunks or slices only add messages; larger schedules would take seconds to generate, each.
+// More chunks or slices only add messages; each larger schedule would take seconds to generate.
 constexpr std::int64_t kMostChunks = 8, kMostTried = 256, kMostActions = 1 << 20;
 
-// schedule.slice_tokens says how many there are.
+// schedule.slice_tokens sets the number of slices itself.
 bool opens_slices(const ScheduleOptions& asked) { return asked.slices == 0 && asked.slice_tokens == 0; }
 
 struct Candidate {
@@ -32,7 +32,7 @@ Options with_numbers(Options options, std::int64_t slices, std::int64_t chunks) 
   return options;
 }
 
-// Powers of two, and those times the number of devices, whose groups interleaved schedules need.
+// Powers of two, and those times pp, since interleaved schedules need groups of pp slices.
 std::set<std::int64_t> numbers_of_slices(const Options& options) {
   const std::int64_t units = ceil_div(options.data.seq_len, options.schedule.slice_unit);
   std::set<std::int64_t> numbers;
@@ -61,19 +61,19 @@ bool is_large(const Options& options) {
          kMostActions;
 }
 
-// Whether choose_memory could still make it fit.
+// Whether choose_memory could still make the run fit.
 bool may_shrink(const MemoryOptions& memory) {
   return memory.policy == "auto" || !memory.offload.word.empty();
 }
 
-// As it will run: a schedule made for given costs is made for the machine's.
+// The run as it will execute: a schedule made for given costs uses the machine's.
 Run arranged(const Options& options, const Machine& machine) {
   Run run = lay_out(options, machine);
   choose_order(run);
   return run;
 }
 
-// All that the schedule takes, with fewer chunks and fewer slices first; why it takes none, if so.
+// All numbers that the schedule accepts, fewer chunks and slices first. Throws the first refusal if none.
 std::vector<Candidate> candidates_of(const Options& options, const Machine& machine) {
   const ScheduleOptions& asked = options.schedule;
   const std::set<std::int64_t> all_chunks =
@@ -119,7 +119,7 @@ bool leaves_slices_open(const Options& options) {
 std::string choose_slices(Options& options, const Machine& machine) {
   if (!leaves_slices_open(options)) return {};
   std::vector<Candidate> candidates = candidates_of(options, machine);
-  // With all micro-batches: schedules may keep records of more than the shortened run has.
+  // Has all micro-batches: schedules may keep records of more of them than the shortened run has.
   const auto whole = [&](const Candidate& candidate) {
     return arranged(with_numbers(options, candidate.slices, candidate.chunks), machine);
   };
@@ -131,7 +131,7 @@ std::string choose_slices(Options& options, const Machine& machine) {
   for (Candidate& candidate : candidates) candidate.seconds = simulated_seconds(candidate.shortened);
   const auto fastest = std::ranges::min_element(candidates, {}, &Candidate::seconds);
   const Candidate* chosen = &*fastest;
-  std::optional<Bytes> least;  // of the chosen, where there is another to compare with
+  std::optional<Bytes> least;  // peak of the chosen, once there is another to compare with
   for (const Candidate& candidate : candidates) {
     if (&candidate == &*fastest || kWorthwhile * candidate.seconds > fastest->seconds) continue;
     if (!least) least = greatest_total(whole(*chosen));

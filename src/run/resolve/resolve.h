@@ -8,15 +8,14 @@ namespace penstock::run {
 
 // Settles the options, generates or reads the schedule, resolves every "auto", lowers the schedule and
 // predicts memory. Throws a one-line InputError for impossible settings, with the option, its value and the
-// valid ones; NoAnswer when schedule.file holds an illegal schedule, or when no choice for "auto" fits
-// memory.limit. Accepts settings that `train` does not support yet (train/trainable.h).
+// valid ones; NoAnswer if schedule.file holds an illegal schedule, or no choice for "auto" fits memory.limit.
+// Accepts settings that `train` does not support yet (train/trainable.h).
 Run resolve(Options options, const Machine& machine = {});
 
 // Whether a choice depends on machine.hardware.
 bool chooses_by_speed(const Options& options);
 
-// The same without the choices: "auto" means policy none, no offload and no exchange; no program, no
-// prediction.
+// resolve() without choices, program and prediction: "auto" means policy none, no offload and no exchange.
 Run lay_out(Options options, const Machine& machine);
 
 // Throws InputError unless the mesh needs exactly `ranks` processes or threads.

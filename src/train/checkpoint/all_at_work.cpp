@@ -24,7 +24,7 @@ void AllAtWork::still_working() {
   if (now - told_ < kBetweenSigns) return;
   told_ = now;
   for (std::size_t i = 0; i < told_ranks_.size(); ++i) {
-    // A rank that has not taken the word before will find that.
+    // A rank that has not received the last message yet needs no new one.
     if (latest_[i].test()) latest_[i] = tell(told_ranks_[i], kStillWorking);
   }
 }
@@ -46,7 +46,7 @@ void AllAtWork::await_done(int rank, Heard&& heard) const {
     world_->receive(comm::writable_bytes_of(word), rank, kSignChannel).wait();
 }
 
-// The word outlives the request.
+// `word` must outlive the request.
 comm::Request AllAtWork::tell(int rank, const Word& word) const {
   return world_->send(comm::bytes_of(word), rank, kSignChannel);
 }

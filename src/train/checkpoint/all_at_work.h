@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work on files that every rank does by itself and that takes one longer than another. It has no time limit
-// but a wait for a message has (comm/communicator.h): so ranks keep telling one another that they are still
-// working, and those that are done fail only when one falls silent.
+// File work that every rank does by itself and that may take some ranks longer. The work has no time limit,
+// but a wait for a message has one (comm/communicator.h). So ranks keep sending signs that they are still
+// working, and ranks that are done fail only if another one falls silent.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 
 namespace penstock::train {
 
-// Words go to the first rank and from it to all, so that there are few connections.
+// Messages go to rank 0 and from it to all, so that there are few connections.
 class AllAtWork {
  public:
   explicit AllAtWork(comm::World world);
 
-  // Between parts of the work, each shorter than the limit of a wait.
+  // Call between parts of the work, each shorter than the limit of a wait.
   void still_working();
 
-  // Waits until all ranks have come here. Collective; every rank calls it once, at last.
+  // Waits until all ranks have called it. Collective; every rank calls it once, as its last call.
   void end();
 
  private:
@@ -31,8 +31,8 @@ class AllAtWork {
   void await_done(int rank, Heard&& heard) const;
 
   comm::World world_;
-  std::vector<int> told_ranks_;        // the first tells all others, and they tell the first
-  std::vector<comm::Request> latest_;  // of the words to each of these
+  std::vector<int> told_ranks_;        // rank 0 tells all others, and they tell rank 0
+  std::vector<comm::Request> latest_;  // latest message to each of told_ranks_
   Seconds told_;                       // when they were last told
 };
 

@@ -19,11 +19,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kBringChannel = schedule::kChannels;  // AllAtWork's words have one that schedules use
+constexpr int kBringChannel = schedule::kChannels;  // AllAtWork uses one of the schedules' channels
 constexpr std::size_t kBroughtPart = std::size_t{64} << 20;
 
-// Name and bytes of each copy of the run that is whole, a line each. The newest alone would not do: a part of
-// it may be missing elsewhere.
+// Name and size of each complete copy of the run, one per line. The newest alone is not enough: a part of it
+// may be missing elsewhere.
 std::string copies_listed(const std::string& directory, const std::string& run) {
   std::ostringstream list;
   std::error_code error;
@@ -34,7 +34,7 @@ std::string copies_listed(const std::string& directory, const std::string& run) 
       if (contents && parse_state_copy(contents->text, entry.path().string()).run == run)
         list << entry.path().filename().string() << " " << file.bytes().size() << "\n";
     } catch (const InputError&) {
-      continue;  // no copy, or removed meanwhile
+      continue;  // not a copy, or removed meanwhile
     }
   }
   return list.str();

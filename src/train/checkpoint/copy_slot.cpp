@@ -20,16 +20,16 @@ namespace {
 constexpr std::uint64_t kWhole = 0x59504f434b4e4550;  // "PENKCOPY", little-endian
 
 struct Head {
-  std::uint64_t whole = 0;  // kWhole, or the rest is not to be read
+  std::uint64_t whole = 0;  // kWhole if the rest may be read
   std::uint64_t room = 0, bytes = 0;
-  std::uint64_t text_sum = 0;  // of the room
+  std::uint64_t text_sum = 0;  // of the text area
 };
 
 std::atomic_ref<std::uint64_t> mark_in(std::byte* file) {
   return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(file));
 }
 
-// The text ends where its room's zeros begin.
+// The text ends at the first zero byte of its area.
 std::string_view text_in(std::span<const std::byte> room) {
   const std::string_view text(reinterpret_cast<const char*>(room.data()), room.size());
   return text.substr(0, text.find('\0'));
@@ -46,7 +46,7 @@ CopySlot::CopySlot(std::string path, Bytes text_room, Bytes bytes)
   if (file < 0) files::fail_to("cannot be written", path_);
   const auto size = static_cast<std::int64_t>(size_);
   void* mapped = MAP_FAILED;
-  // All of it now: memory that is wanting later would end the process without a word.
+  // Reserves all memory now: if it ran out later, the process would end without a message.
   if (disk.resize(file, size) == 0 && disk.reserve(file, size) == 0)
     mapped = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   const int reason = errno;

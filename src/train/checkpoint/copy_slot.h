@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A copy in the host's memory that outlives the process: a file of a file system in memory, mapped.
+// A copy in host memory that outlives the process: a mapped file of an in-memory file system.
 //
-// The file is a head, then a text of a fixed room, then bytes. The head says whether the rest is whole; it is
-// written last and taken back first, so that a process that is killed at any moment leaves a copy that is
-// whole or says that it is not. It has the text's checksum; the text is to have that of the bytes.
+// The file has a head, a text area of fixed size, and the bytes. The head says whether the rest is complete;
+// it is written last and invalidated first, so a process killed at any moment leaves a copy that is complete
+// or marked as incomplete. The head has the text's checksum; the text must have that of the bytes.
 #pragma once
 
 #include <cstddef>
@@ -19,30 +19,30 @@ namespace penstock::train {
 
 class CopySlot {
  public:
-  // Makes the file, with all of its memory. Throws RunError naming the path and the bytes wanted.
+  // Creates the file and reserves all of its memory. Throws RunError naming the path and the bytes requested.
   CopySlot(std::string path, Bytes text_room, Bytes bytes);
-  ~CopySlot();  // removes the file, too, when it is not whole
+  ~CopySlot();  // also removes the file if it is incomplete
   CopySlot(CopySlot&& other) noexcept;
   CopySlot& operator=(CopySlot&&) = delete;
 
-  // Everything behind the head, as it goes to another host.
+  // Everything after the head, as it is sent to another host.
   std::span<std::byte> contents();
   std::span<std::byte> bytes();
-  void set_text(std::string_view text);  // at most the room
+  void set_text(std::string_view text);  // at most text_room bytes
 
   void take_back();
   void complete();
-  void remove();  // the file's name
+  void remove();  // unlinks the file; the mapping stays
 
  private:
   std::span<std::byte> room() { return contents().first(room_); }
 
   std::string path_;
-  std::size_t room_ = 0, size_ = 0;  // of the text; of the file
+  std::size_t room_ = 0, size_ = 0;  // bytes: of the text area; of the file
   std::byte* data_ = nullptr;
 };
 
-// What a slot's file holds, when it is whole and its text undamaged.
+// Contents of a slot's file, if the file is complete and its text undamaged.
 struct SlotContents {
   std::string_view text;
   std::span<const std::byte> bytes;

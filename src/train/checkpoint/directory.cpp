@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kLongestFacts = std::size_t{1} << 28;
 constexpr std::string_view kPartial = ".partial";
 
-// None where there is no such directory; one that is there and cannot be read is not taken for empty.
+// Empty if the directory does not exist; throws InputError if it exists but cannot be read.
 std::vector<std::string> entries_of(const std::string& directory) {
   std::vector<std::string> names;
   std::error_code error;
@@ -62,10 +62,10 @@ void verify_file(const std::string& path, const FileSums& sums, const std::funct
   }
 }
 
-// The largest file first, each goes to the share that has fewest bytes so far. One that is missing has none.
+// Largest file first, each goes to the share with the fewest bytes so far. A missing file has 0 bytes.
 std::vector<std::size_t> files_of_share(const std::string& checkpoint, const CheckpointFacts& facts,
                                         int share, int shares) {
-  std::vector<std::pair<std::uintmax_t, std::size_t>> sizes;  // and number in the facts
+  std::vector<std::pair<std::uintmax_t, std::size_t>> sizes;  // with index into facts.files
   for (const FileSums& file : facts.files) {
     std::error_code error;
     const std::uintmax_t size = fs::file_size(inside(checkpoint, file.file), error);

@@ -21,11 +21,11 @@ class CheckpointDirectory {
   std::string of_step(std::int64_t step) const;
   std::string partial(std::int64_t step) const { return of_step(step) + ".partial"; }
 
-  // Steps of the checkpoints with a final name, ascending, not validated. Empty when there is no such
-  // directory.
+  // Steps of the checkpoints with a final name, ascending, not validated. Empty if the directory does not
+  // exist.
   std::vector<std::int64_t> steps() const;
 
-  // These change the directory: only for the rank that holds the run directory's lock.
+  // These change the directory; only the rank that holds the run directory's lock may call them.
 
   // Removes partial checkpoints of a killed run.
   void clear_partial() const;
@@ -44,20 +44,20 @@ class CheckpointDirectory {
 CheckpointDirectory checkpoints_in(const std::string& output_directory);
 CheckpointDirectory checkpoints_of(const run::Run& run);
 
-// checkpoint.json of one checkpoint. Throws InputError naming the file: missing, damaged, or of another step
-// than the directory's name.
+// Reads checkpoint.json of one checkpoint. Throws InputError naming the file if it is missing, damaged, or of
+// another step than the directory's name.
 CheckpointFacts read_checkpoint_facts(const CheckpointDirectory& directory, std::int64_t step);
 
-// Compares with their recorded checksums the files of one of `shares` shares, which have about as many bytes
-// each, so that ranks can share the work. Throws InputError naming the file and the tensor: missing, cut
-// short, of other bytes, or with other tensors than recorded. `after_tensor` is called after each; may be
-// empty.
+// Verifies the recorded checksums of one of `shares` shares of the files, which have about equal bytes, so
+// that ranks can split the work. Throws InputError naming the file and the tensor if a file is missing,
+// truncated or damaged, or has other tensors than recorded. `after_tensor` is called after each tensor; may
+// be empty.
 void verify_checkpoint(const std::string& checkpoint, const CheckpointFacts& facts, int share, int shares,
                        const std::function<void()>& after_tensor = {});
 
-// The same of a checkpoint's weights alone, whatever its directory is called. Does nothing where `folder` has
-// no checkpoint.json: other folders of weights have no checksums. One that cannot be read (damaged, of an
-// earlier version, another program's) is refused: the user may rename it to have the weights read unchecked.
+// The same for a checkpoint's weights only, whatever its directory is called. A no-op if `folder` has no
+// checkpoint.json: other folders of weights have no checksums. Refuses one that cannot be read (damaged, of
+// an earlier version, another program's): the user may rename it to have the weights read unchecked.
 void verify_weights(const std::string& folder, int share, int shares,
                     const std::function<void()>& after_tensor = {});
 

@@ -18,7 +18,7 @@ constexpr const char* kForm = "penstock checkpoint 2";
 constexpr const char* kEarlierForm = "penstock checkpoint 1";  // with XXH3 of every tensor
 
 constexpr const char* kTokens = "tokens";    // optional
-constexpr const char* kContent = "content";  // these three, the same
+constexpr const char* kContent = "content";  // optional, like the next two
 constexpr const char* kMarks = "marks";
 constexpr const char* kMetrics = "metrics";
 
@@ -40,7 +40,7 @@ struct NumberMember {
 constexpr NumberMember kNumbers[] = {{"loss", &CheckpointFacts::loss},
                                      {"evaluation_loss", &CheckpointFacts::evaluation_loss}};
 
-// The checksum's line is the last and has fixed length.
+// The checksum line is the last and has a fixed length.
 std::string seal_line(std::uint64_t sum) {
   return "  \"checksum\": \"" + files::checksum_text(sum) + "\"\n}\n";
 }
@@ -51,14 +51,13 @@ std::string sealed(std::string text) {
   return text + seal_line(files::checksum(text));
 }
 
-// Members of a JSON object; errors name the file.
+// Reads members of a JSON object; errors name the file.
 class Reader {
  public:
   explicit Reader(std::string_view origin) : origin_(origin) {}
 
   [[noreturn]] void fail(const std::string& what) const { throw InputError(origin_ + ": " + what); }
 
-  // Value of the member with this key.
   const OrderedJson& member(const OrderedJson& object, const char* key) const {
     const auto found = object.find(key);
     if (found == object.end()) fail("\"" + std::string(key) + "\" is missing");
@@ -102,7 +101,7 @@ class Reader {
   std::string origin_;
 };
 
-// The document, if its checksum is right.
+// Parses the document; fails if its checksum is wrong.
 OrderedJson unsealed(std::string_view text, const Reader& read) {
   const std::size_t length = seal_line(0).size();
   if (text.size() < length) read.fail("is no whole checkpoint file: it has no checksum at its end");

@@ -25,25 +25,25 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 struct CheckpointFacts {
   std::int64_t step = 0;                      // done
   std::int64_t samples_drawn = 0;             // the position in the data
-  std::optional<std::int64_t> tokens = {};    // of those, without padding; none in older checkpoints
+  std::optional<std::int64_t> tokens = {};    // in these samples, without padding; empty in older checkpoints
   std::int64_t samples_per_epoch = 0;         // of the data
-  std::optional<std::uint64_t> content = {};  // of the data (TokenData::content); none in older checkpoints
+  std::optional<std::uint64_t> content = {};  // of the data (TokenData::content); empty in older checkpoints
   std::optional<std::uint64_t> marks = {};    // the same
-  std::int64_t updates = 0;                   // of the optimizer: steps that were not skipped
+  std::int64_t updates = 0;                   // of the optimizer: steps not skipped
   std::int64_t skipped_steps = 0;
   std::int64_t skipped_in_a_row = 0;  // up to this step
-  std::optional<double> loss;         // of the last step with targets; none when it was not finite
+  std::optional<double> loss;         // of the last step with targets; empty if not finite
   std::optional<double> evaluation_loss;
-  std::string metrics;  // of this step: its line, where metrics.jsonl may not have it yet; else empty
+  std::string metrics;  // this step's line, if metrics.jsonl may lack it; else empty
   Settings settings;
-  std::uint64_t index = 0;  // checksum of the index of weights
+  std::uint64_t index = 0;  // checksum of the weight index
   std::vector<FileSums> files;
   friend bool operator==(const CheckpointFacts&, const CheckpointFacts&) = default;
 };
 
 std::string to_json(const CheckpointFacts& facts);
 
-// Throws InputError that begins with `origin`: the checksum is missing or wrong, or members are missing, of
+// Throws InputError that begins with `origin` if the checksum is missing or wrong, or a member is missing, of
 // another type or out of range.
 CheckpointFacts parse_checkpoint_facts(std::string_view text, std::string_view origin);
 

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kWord = 4;
 constexpr std::size_t kPiece = std::size_t{8} << 20;
 
-// visit(bytes of the range, their offset in the whole tensor in bytes)
+// Calls visit(bytes of the range, their offset in the whole tensor in bytes).
 template <class Visit>
 void for_ranges(const TensorShare& share, Visit&& visit) {
   const SharedBytes shared(share);
@@ -50,7 +50,7 @@ FileShare share_of_file(const std::vector<files::StoredTensor>& whole, const Own
       const auto& [parameter, values] = source->second;
       PENSTOCK_CHECK(parameter->sizes == whole[i].shape, "a parameter has the model's size");
       auto ranges = mesh::ranges_of(parameter->shard, parameter->sizes, parameter->written());
-      if (ranges.empty()) continue;  // nothing but padding
+      if (ranges.empty()) continue;  // only padding
       const std::size_t element = files::size_of(whole[i].type);
       // Padding comes last.
       const auto elements = static_cast<std::size_t>(ranges.back().own_begin + ranges.back().count);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's share of a safetensors file of whole tensors. All ranks write it together, with the same bytes for
-// every mesh.
+// A rank's share of a safetensors file of whole tensors. All ranks write the file together; its bytes are the
+// same for every mesh.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,17 +16,17 @@
 
 namespace penstock::train {
 
-// A rank's elements of one tensor, contiguous in memory: the tensor's own, or a copy's.
+// A rank's elements of one tensor, contiguous in memory: the live tensor's, or a copy's.
 struct TensorShare {
-  std::size_t tensor = 0;           // in the file
+  std::size_t tensor = 0;           // index in the file
   std::size_t element = 0;          // bytes
   std::vector<mesh::Range> ranges;  // of the whole tensor's elements, ascending
   std::size_t size = 0;             // bytes of all ranges
-  at::Tensor values;  // of the ranges, one after another; padding may follow. Undefined of a copy
-  std::span<const std::byte> copy;  // of a copy
+  at::Tensor values;                // of the ranges in order; padding may follow. Undefined for a copy
+  std::span<const std::byte> copy;  // a copy's bytes; else empty
 };
 
-// The bytes of a share as they are now, in the host's memory while this lives.
+// The current bytes of a share, in host memory while this object lives.
 class SharedBytes {
  public:
   explicit SharedBytes(const TensorShare& share);
@@ -48,12 +48,12 @@ struct TensorSource {
   const nn::Parameter* parameter = nullptr;
   at::Tensor values;
 };
-using OwnedTensors = std::multimap<std::string, TensorSource>;  // by name in the file; a rank's shards of it
+using OwnedTensors = std::multimap<std::string, TensorSource>;  // by name in the file; one per own shard
 
 // `whole`: the file's tensors without their bytes. The shares refer to the sources' memory.
 FileShare share_of_file(const std::vector<files::StoredTensor>& whole, const OwnedTensors& owned);
 
-// visit(offset in the file, bytes) of the share's runs of bytes, in pieces of at most 8 MiB.
+// Calls visit(offset in the file, bytes) for each contiguous run of the share, in pieces of at most 8 MiB.
 void for_pieces(const FileShare& share,
                 const std::function<void(std::uint64_t, std::span<const std::byte>)>& visit);
 
@@ -63,7 +63,7 @@ void for_pieces(const FileShare& share,
 void write_share(const std::string& path, const FileShare& share,
                  const std::function<void()>& after_piece = {});
 
-// The word sum of the share, per tensor of the file; 0 without a share. Added over all ranks (add_word_sums)
+// Word sums of the share, one per tensor of the file; 0 without a share. Added over all ranks (add_word_sums)
 // they are the tensors' sums.
 std::vector<std::uint64_t> word_sums_of(const FileShare& share);
 

@@ -29,19 +29,19 @@ struct Copy {
   std::string text;
 };
 
-// Those of a state: one of each rank that wrote it.
+// Identifies the copies of one state, one per rank that wrote it.
 struct State {
   std::int64_t step = 0;
   std::string start;
   int ranks = 1;
   friend auto operator<=>(const State&, const State&) = default;
 };
-// By the writing rank; a host to which copies were brought may have one twice.
+// By state and writing rank; a host to which copies were brought may have one twice.
 using CopiesByState = std::multimap<std::pair<State, int>, Copy>;
 
 State state_of(const StateCopy& facts) { return {facts.step, facts.start, facts.ranks}; }
 
-// What cannot be read is no copy; nor is another run's.
+// Skips files that cannot be read, and other runs' copies.
 CopiesByState copies_in(const std::string& directory, const std::string& run) {
   CopiesByState copies;
   std::error_code error;
@@ -71,7 +71,7 @@ std::string list_of(const CopiesByState& copies) {
   return list.str();
 }
 
-// The rank that has each rank's copy of a state.
+// For each state, the rank that has each rank's copy.
 using Holders = std::map<State, std::map<int, int>>;
 
 Holders holders_in(const std::vector<std::string>& lists) {
@@ -89,7 +89,7 @@ Holders holders_in(const std::vector<std::string>& lists) {
 
 class StateInMemory : public SavedState {
  public:
-  // Its own copies are among `copies`.
+  // `copies` must include the copies that this rank holds.
   StateInMemory(std::string directory, std::shared_ptr<const CopiesByState> copies, State state,
                 std::map<int, int> holders, comm::World world)
       : directory_(std::move(directory)),
@@ -139,7 +139,7 @@ class StateInMemory : public SavedState {
 
  private:
   struct Part {
-    int rank = 0;  // that wrote it
+    int rank = 0;  // the rank that wrote it
     CopiedTensor tensor;
     std::uint64_t offset = 0;  // in its copy's bytes
   };
@@ -154,7 +154,7 @@ class StateInMemory : public SavedState {
     return distinct;
   }
 
-  // Every part of the tensor, from the rank that holds it to all.
+  // Broadcasts every part of the tensor from the rank that holds it.
   void assemble(const std::string& tensor, bool wanted, std::vector<std::byte>& whole) const {
     const auto [first, last] = parts_.equal_range(tensor);
     std::vector<std::byte> bytes;
@@ -185,7 +185,7 @@ class StateInMemory : public SavedState {
 
   std::string directory_;
   std::mutex letting_go_;                        // ranks that are threads share this
-  std::shared_ptr<const CopiesByState> copies_;  // until then
+  std::shared_ptr<const CopiesByState> copies_;  // until let_go()
   State state_;
   std::map<int, int> holders_;
   comm::World world_;
@@ -193,8 +193,8 @@ class StateInMemory : public SavedState {
   std::multimap<std::string, Part> parts_;
 };
 
-// Those of the state that have other bytes than were written: another host may have the same part whole.
-// Collective, however long one rank's take.
+// Drops the state's copies with damaged bytes: another host may have the same part intact. Collective,
+// however long one rank's checks take.
 void drop_damaged(CopiesByState& copies, const State& state, comm::World world) {
   AllAtWork work(world);
   std::erase_if(copies, [&](const auto& entry) {
@@ -211,7 +211,7 @@ void drop_damaged(CopiesByState& copies, const State& state, comm::World world) 
 
 std::optional<FoundCopies> find_copies(const std::string& directory, const std::string& run,
                                        std::int64_t step, comm::World world) {
-  // Of the ranks of a host the first looks, since all would see the same.
+  // Only the first rank of each host looks, since all would see the same.
   const std::vector<std::string> hosts = comm::all_texts(comm::host_name(), *world);
   const bool looks = std::ranges::find(hosts, hosts[world->rank()]) - hosts.begin() == world->rank();
   const auto copies = std::make_shared<CopiesByState>(looks ? copies_in(directory, run) : CopiesByState());

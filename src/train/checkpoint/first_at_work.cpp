@@ -15,7 +15,7 @@ constexpr int kWordChannel = static_cast<int>(schedule::Channel::Control);
 FirstAtWork::FirstAtWork(comm::World world)
     : world_(world), told_(static_cast<std::size_t>(world->size()), steady_seconds()) {}
 
-// The time is kept for each rank: one whose turn has just ended was told nothing during its turn.
+// Keeps one time per rank: a rank whose turn has just ended was told nothing during its turn.
 void FirstAtWork::still_working(int busy) {
   const Seconds now = steady_seconds();
   for (int rank = 1; rank < world_->size(); ++rank) {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kGatherChannel = static_cast<int>(schedule::Channel::Control);
 
-// Of the file.
+// A piece of the file.
 struct Place {
   std::uint64_t begin = 0;
   std::uint64_t bytes = 0;
@@ -38,7 +38,7 @@ void send_share(const FileShare& share, comm::World world) {
   });
 }
 
-// write(first byte in the file, bytes) of each piece.
+// Calls write(offset in the file, bytes) for each piece.
 template <class Write>
 void receive_share(int from, std::vector<std::byte>& buffer, comm::World world, Write&& write) {
   std::int64_t count = 0;

@@ -22,10 +22,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kCopyChannel = schedule::kChannels;  // the first that no schedule uses
+constexpr int kCopyChannel = schedule::kChannels;  // the first channel that no schedule uses
 constexpr std::size_t kCopiedPart = std::size_t{64} << 20;
 constexpr std::size_t kSlots = 2;
-constexpr Bytes kRoomToGrow = 8192;  // of a text whose numbers get longer, and which gets a step's line
+constexpr Bytes kRoomToGrow = 8192;  // for longer numbers in the text, and for a step's line
 
 template <class Visit>
 void for_copied_parts(std::span<std::byte> contents, Visit&& visit) {
@@ -33,7 +33,7 @@ void for_copied_parts(std::span<std::byte> contents, Visit&& visit) {
     visit(contents.subspan(first, std::min(kCopiedPart, contents.size() - first)));
 }
 
-// Whether the file is a whole copy of the run's state after this step.
+// Whether the file is a complete copy of the run's state after this step.
 bool is_copy_of(const std::string& run, std::int64_t step, const std::string& path) try {
   const files::MappedFile file(path);
   const auto contents = contents_of_slot(file.bytes());
@@ -44,7 +44,7 @@ bool is_copy_of(const std::string& run, std::int64_t step, const std::string& pa
   return false;
 }
 
-// Of other starts, but for the run's copies of the state after `step`; 0: all.
+// Removes copies of other starts, except the run's copies of the state after `step`; 0: no exception.
 void remove_others(const std::string& directory, const std::string& start, const std::string& run = {},
                    std::int64_t step = 0) {
   std::error_code error;
@@ -94,7 +94,7 @@ void HostCopies::pair_up(std::int64_t from, Bytes text_room, Bytes bytes) {
   keeper_ = keepers[world_->rank()];
   const std::array<Bytes, 2> mine{text_room, bytes};
   std::vector<std::array<Bytes, 2>> sizes(static_cast<std::size_t>(world_->size()));
-  // Also waits until there is the room that starts which failed had taken.
+  // Also waits until the memory of failed starts is free.
   world_->all_gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(sizes)));
   own_ = {world_->rank(), text_room, bytes, {}};
   bytes_ = text_room + bytes;
@@ -131,12 +131,12 @@ void HostCopies::after_step(std::int64_t step, const std::function<CheckpointFac
   if (setting_.every == 1) settle();
 }
 
-// The copies that the run went on from, once there are new ones.
+// Removes the copies that the run resumed from, once new ones exist.
 void HostCopies::replace_older() {
-  // All ranks have settled the round before: they have exchanged messages since.
+  // All ranks have settled the previous round, since they have exchanged messages after it.
   if (first_on_host_) remove_others(setting_.directory, start_);
   if (own_.slots.size() == kSlots) return;
-  world_->barrier();  // until there is their room
+  world_->barrier();  // until their memory is free
   add_slots();
 }
 
@@ -177,18 +177,18 @@ Bytes HostCopies::touched() const { return bytes_ * std::min<Bytes>(rounds_, sta
 
 void HostCopies::remove() {
   settle();
-  world_->barrier();  // none is removed while another may still fail
+  world_->barrier();  // no copy is removed while another rank may still fail
   for (CopySlot& slot : own_.slots) slot.remove();
   for (Slots& kept : kept_) {
     for (CopySlot& slot : kept.slots) slot.remove();
   }
   if (first_on_host_) remove_others(setting_.directory, start_);
   std::error_code error;
-  fs::remove(setting_.directory, error);  // by the last rank of the host
+  fs::remove(setting_.directory, error);  // succeeds for the last rank of the host
 }
 
 std::vector<std::optional<int>> keepers_of(const std::vector<std::vector<int>>& hosts) {
-  std::vector<int> ranks;  // in the order of hosts
+  std::vector<int> ranks;  // in host order
   std::size_t most = 0;
   for (const std::vector<int>& host : hosts) {
     ranks.insert(ranks.end(), host.begin(), host.end());

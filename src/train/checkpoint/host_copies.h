@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of a run's state in the memory of its hosts, so that a failure of a process, or of one host, costs
-// few steps and no reading from disk. (In the spirit of Gemini, Wang et al. 2023, with files in memory, which
-// outlive the processes.)
+// Copies of a run's state in the memory of its hosts, so that a failure of a process or of one host costs few
+// steps and no disk read. (In the spirit of Gemini, Wang et al. 2023, with files in memory, which outlive the
+// processes.)
 //
-// Every `every` steps each rank copies what it alone writes of weights and moments to its host's memory, and
-// sends it to a rank on another host. A step waits for the copying alone; the messages
-// travel during the next step, whose end waits for them. With `every` = 1 the step itself does, so that no
-// step that is done can be lost. Two copies alternate, so one is whole at any moment. Of what earlier starts
-// have left, the copies that the run goes on from stay until there is one new one and the second begins, and
-// nothing else. The second takes their room: a start that goes on needs no more memory than the first one.
+// Every `every` steps each rank copies the weights and moments that it alone writes to its host's memory, and
+// sends the copy to a rank on another host. The step waits only for the local copy; the messages travel
+// during the next step, whose end waits for them. With `every` = 1 the step itself waits for them, so that no
+// completed step can be lost. Two copies alternate, so one is complete at any moment. Of the copies from
+// earlier starts, only those that the run resumes from stay, until one new copy exists and the second begins.
+// The second takes their memory, so a resumed start needs no more than the first one.
 //
-// Only the rank's own thread calls. All calls are collective.
+// Call from the rank's own thread only. All calls but touched() are collective.
 #pragma once
 
 #include <array>
@@ -35,43 +35,43 @@ class HostCopies {
   struct Setting {
     std::string directory;  // of this run, in each host's memory
     std::int64_t every = 1;
-    std::string run;  // its number (run_number.h)
+    std::string run;  // number of the run (run_number.h)
   };
 
-  // `shares` (of `files`) refer to live memory, which outlives this. `facts`: of the step that the run goes
-  // on from, whose copies nobody reads any more; 0 at its beginning. Takes all memory at once, or in two
-  // halves where it goes on: two copies of the rank's own share, two of each that it keeps for others. Throws
-  // RunError naming the path and the bytes wanted.
+  // `shares` (of `files`) refer to live memory, which must outlive this. `facts`: of the step that the run
+  // resumes from, whose copies nobody reads any more; step 0 for a new run. Takes memory for two copies of
+  // the rank's own share and two of each that it keeps for others: at once, or in two halves after a resume.
+  // Throws RunError naming the path and the bytes requested.
   HostCopies(Setting setting, const std::vector<CheckpointFile>& files, std::vector<FileShare> shares,
              const CheckpointFacts& facts, comm::World world);
   HostCopies(const HostCopies&) = delete;
   HostCopies& operator=(const HostCopies&) = delete;
 
-  // After every step that may be gone on from; copies when it is due. `facts` of the step, without files, are
-  // asked for on rank 0. Throws as the constructor.
+  // Call after every step that a run may resume from; makes a copy when one is due. `facts` returns the
+  // step's facts without files; called on rank 0. Throws like the constructor.
   void after_step(std::int64_t step, const std::function<CheckpointFacts()>& facts);
 
-  // Waits for the messages of the round under way. Also after steps that may not be gone on from: a round
-  // takes the place of older copies, so all ranks need to have exchanged messages since they settled the one
-  // before.
+  // Waits for the messages of the current round. Call it also after steps that a run may not resume from: a
+  // round replaces older copies, so all ranks must have exchanged messages since they settled the previous
+  // round.
   void settle();
 
-  // The run is over and needs them no more.
+  // Removes the copies and those of earlier starts. Call when the run needs no copies any more.
   void remove();
 
-  // Bytes of the slots that have been written, and so are in this process's resident set: half of them after
-  // the first round.
+  // Bytes of the slots written so far, which are in this process's resident set: half of all after the first
+  // round.
   Bytes touched() const;
 
  private:
-  struct Slots {  // of one rank's copies, which alternate
+  struct Slots {  // the alternating copies of one rank
     int owner = 0;
-    Bytes text_room = 0, bytes = 0;  // of each
+    Bytes text_room = 0, bytes = 0;  // of each slot
     std::vector<CopySlot> slots;
   };
 
   void add_slot(Slots& slots) const;
-  void add_slots();  // one of each rank's
+  void add_slots();  // one more per rank that has copies here
   void replace_older();
   void pair_up(std::int64_t from, Bytes text_room, Bytes bytes);
   std::string text_of(std::int64_t step, const std::function<CheckpointFacts()>& facts, std::uint64_t sum);
@@ -79,53 +79,54 @@ class HostCopies {
   void post(CopySlot& own);
 
   const Setting setting_;
-  std::vector<FileSums> files_;  // names alone
+  std::vector<FileSums> files_;  // names only
   const std::vector<FileShare> shares_;
   comm::World world_;
   std::string start_;
   bool first_on_host_ = false;
-  std::optional<int> keeper_;  // of its own copies
+  std::optional<int> keeper_;  // of this rank's copies
   Slots own_;
-  std::vector<Slots> kept_;  // of others
-  Bytes bytes_ = 0;          // of one copy of each
+  std::vector<Slots> kept_;  // copies of other ranks
+  Bytes bytes_ = 0;          // of one copy per rank
   std::int64_t rounds_ = 0;
-  std::vector<comm::Request> requests_;  // of the round under way
+  std::vector<comm::Request> requests_;  // of the current round
 };
 
-// The rank on another host that keeps each rank's copy; none where there is one host. In the order of hosts
-// it is as many places further as the largest host has ranks, so that every rank keeps one; where that host
-// has more than half of all ranks, the others share out what it has. `hosts`: their ranks.
+// Returns for each rank the rank on another host that keeps its copy; nullopt if there is only one host. In
+// host order the keeper comes as many places later as the largest host has ranks, so every rank keeps one
+// copy. If that host has more than half of all ranks, the others split its copies. `hosts`: the ranks of each
+// host.
 std::vector<std::optional<int>> keepers_of(const std::vector<std::vector<int>>& hosts);
 
-// The directory of the copies of the run in `output_directory`, as rank 0 sees that, under `memory`, a file
-// system in each host's memory. Collective.
+// Returns the directory for copies of the run in `output_directory` (path as rank 0 sees it), under `memory`,
+// an in-memory file system on each host. Collective.
 std::string copies_directory(const std::string& memory, const std::string& output_directory,
                              comm::World world);
 
-// Ranks from `working` on will have no work: what their hosts keep of the run with this number goes to the
-// memory of hosts that have, however long that takes. `host`: this rank's. Collective, over all of them.
+// Ranks from `working` on will have no work. Sends the copies of the run with this number from hosts that
+// have only such ranks to the memory of other hosts, however long it takes. `host`: this rank's. Collective.
 void bring_copies(const std::string& directory, const std::string& run, const std::string& host, int working,
                   comm::World world);
 
-// Whether that would bring any. Changes nothing. Collective, over all of them.
+// Whether bring_copies() would send any. Changes nothing. Collective over all ranks.
 bool has_copies_to_bring(const std::string& directory, const std::string& run, const std::string& host,
                          int working, comm::World world);
 
-// Makes the directory of copies, which nobody else reads. Throws RunError naming it.
+// Creates the directory of copies, private to the user. Throws RunError naming it.
 void make_private_directory(const std::string& directory);
 
-// A new run goes back to no older one's copies. On every host.
+// Removes all copies, so that a new run does not resume from an older one's. Call on every host.
 void clear_copies(const std::string& directory);
 
-// What earlier starts have left in this host's memory.
+// Bytes that earlier starts have left in this host's memory.
 Bytes bytes_of_copies(const std::string& directory);
 
-// The newest state of the run with this number of which the hosts of these ranks have every part, whole.
+// A state of which these ranks' hosts have every part, complete and undamaged.
 struct FoundCopies {
   CheckpointFacts facts;
   std::shared_ptr<SavedState> state;
 };
-// Later than `step`; none if there is none. Collective.
+// Returns the newest such state after `step` of the run with this number, if there is one. Collective.
 std::optional<FoundCopies> find_copies(const std::string& directory, const std::string& run,
                                        std::int64_t step, comm::World world);
 

@@ -55,8 +55,8 @@ void StateKeeper::settle() {
   supersede_copies();
 }
 
-// A start that makes no copies leaves those of earlier ones alone until it has a checkpoint: from then on
-// they would lead back to steps that it has replaced.
+// A start that makes no copies keeps those of earlier ones until it has a checkpoint: from then on they would
+// lead back to steps that it has replaced.
 void StateKeeper::supersede_copies() {
   if (copies_ || newest() <= superseded_) return;
   forget_copies();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run keeps of its state while it trains: checkpoints on disk, copies in hosts' memory; and the time
-// that this takes from training.
+// Saves a run's state while it trains, as checkpoints on disk and copies in host memory, and measures the
+// time that this takes from training.
 #pragma once
 
 #include <functional>
@@ -15,29 +15,29 @@ namespace penstock::train {
 
 class StateKeeper {
  public:
-  using Facts = std::function<CheckpointFacts()>;  // of the step done, without files
+  using Facts = std::function<CheckpointFacts()>;  // of the last completed step, without files
 
-  // `newest`: step of the newest checkpoint on disk; 0: none. Collective, as all calls but busy() and those
-  // that tell.
+  // `newest`: step of the newest checkpoint on disk; 0: none. All calls but busy() and the getters are
+  // collective.
   StateKeeper(const run::Run& run, CheckpointDirectory directory, std::int64_t newest, Trainer& trainer,
               const Facts& facts, comm::World world);
 
   bool copies() const { return copies_.has_value(); }
-  void copy(std::int64_t step, const Facts& facts);  // after each step that may be gone on from
-  void settle_copies();                              // after each of the others
+  void copy(std::int64_t step, const Facts& facts);  // after each step that a run may resume from
+  void settle_copies();                              // after each other step
   void save(const Facts& facts);
   bool busy() { return saver_.busy(); }
-  void proceed();  // when no rank is busy
+  void proceed();  // call when no rank is busy
   void settle();
-  // When the run has come to its end, or is to go on from its newest checkpoint. Also those of earlier
-  // starts, and those on hosts that are absent: the run has no number until a start makes copies again.
+  // Call when the run ends or must resume from its newest checkpoint. Drops all copies, also of earlier
+  // starts. Copies on absent hosts become invalid, as the run has no number until a start makes copies again.
   void forget_copies();
 
-  std::int64_t newest() const { return saver_.newest(); }  // checkpoint
+  std::int64_t newest() const { return saver_.newest(); }  // step of the newest checkpoint
   std::string newest_checkpoint() const;                   // its directory; empty: none
   Bytes staging_bytes() const { return saver_.copy_bytes(); }
   Bytes copied_bytes() const { return copies_ ? copies_->touched() : 0; }
-  Seconds take_held_up();  // since the last call
+  Seconds take_held_up();  // lost since the last call
 
  private:
   template <class Work>
@@ -50,7 +50,7 @@ class StateKeeper {
   CheckpointSaver saver_;
   std::string memory_;  // the directory of copies in each host's memory
   std::optional<HostCopies> copies_;
-  std::int64_t superseded_ = 0;  // by the checkpoint of this step
+  std::int64_t superseded_ = 0;  // step of the checkpoint that superseded the copies
   Seconds held_up_ = 0;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of a checkpoint and their contents. They follow from the model's shape alone, so they are the
-// same for every number of devices.
+// The files of a checkpoint and their contents. They depend only on the model's shape, so they are the same
+// for every number of devices.
 //
-// The embedding, each layer, and the final norm with the output matrix have a file of weights each, in the
-// form of Hugging Face's sharded safetensors, and one of moments. Tensors in them are whole.
+// The embedding, each layer, and the final norm with the output matrix each have a file of weights, in the
+// format of Hugging Face's sharded safetensors, and one of moments. The files hold whole tensors.
 #pragma once
 
 #include <cstdint>
@@ -31,17 +31,17 @@ struct CheckpointFile {
   std::vector<CheckpointTensor> tensors;  // in the order of their bytes
 };
 
-// All files of tensors, in the model's order, a part's weights before its moments.
+// All tensor files in the model's order, each part's weights before its moments.
 std::vector<CheckpointFile> checkpoint_files(const model::Shape& shape);
 
 // Whether a file of this name has weights, not moments.
 bool has_weights(std::string_view file);
 
-// Tensor names of a parameter: its weight has the parameter's name, its moments add ".first_moment" and
+// Tensor name in the file: the weight has the parameter's name, its moments add ".first_moment" and
 // ".second_moment".
 std::string kept_name(const std::string& parameter, Kept kept);
 
-// Hugging Face's index: the file of each weight.
+// Hugging Face's index, which maps each weight to its file.
 std::string weight_index(const std::vector<CheckpointFile>& files);
 
 // "step-000050".

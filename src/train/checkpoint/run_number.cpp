@@ -22,7 +22,7 @@ std::string number_file(const std::string& directory) {
   return (std::filesystem::path(directory) / files::kNumber).string();
 }
 
-// Empty where the file is missing or has another text.
+// Empty if the file is missing or has other text.
 std::string number_in(const std::string& path) try {
   std::string text = files::read_text_if_there(path, kDigits + 1).value_or("").substr(0, kDigits);
   return files::parse_checksum(text) ? text : std::string();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The number of a run, which what it keeps outside of its directory bears: a directory's path alone does not
-// tell a run from another that was, or will be, in its place.
+// The run number, a label on what a run keeps outside its directory. A directory's path alone does not tell a
+// run from an earlier or later one there.
 #pragma once
 
 #include <string>
@@ -9,16 +9,16 @@
 
 namespace penstock::train {
 
-std::string drawn_number();  // 16 hexadecimal digits, at random
+std::string drawn_number();  // 16 random hexadecimal digits
 
-// That of the run in `output_directory`, from its file there (files/run_files.h) as rank 0 sees it; empty
-// where the run has none. Collective.
+// Number of the run in `output_directory`, from its file there (files/run_files.h) as rank 0 sees it; empty
+// if the run has none. Collective.
 std::string run_number(const std::string& output_directory, comm::World world);
 
-// The same, drawn and written where the run has none. Throws RunError naming the file. Collective.
+// The same, but draws and writes a number if the run has none. Throws RunError naming the file. Collective.
 std::string ensure_run_number(const std::string& output_directory, comm::World world);
 
-// Nothing that bears it belongs to the run from then on, wherever it is. Of rank 0.
+// Removes the run's number: nothing anywhere that bears it belongs to the run any more. Rank 0 only.
 void forget_run_number(const std::string& output_directory);
 
 }  // namespace penstock::train

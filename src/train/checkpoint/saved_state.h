@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a resumed run's tensors come from: files that every rank sees, or only rank 0; or copies in the
-// memory of hosts (host_copies.h).
+// Sources of a resumed run's tensors: files that every rank sees, files that only rank 0 sees, or copies in
+// the memory of hosts (host_copies.h).
 #pragma once
 
 #include <functional>
@@ -13,35 +13,35 @@
 
 namespace penstock::train {
 
-// The whole tensors of a checkpoint, one after another. Ranks that are threads may share one.
+// Reads the whole tensors of a checkpoint one by one. Ranks that are threads may share one object.
 class SavedState {
  public:
   virtual ~SavedState() = default;
 
-  // All tensors in the order of the facts' files: visit(place, whole tensor, or nullptr where this rank does
-  // not want it), whose bytes live until the visit ends. Collective, with the same facts on all ranks. Throws
-  // InputError naming the file and the tensor: missing or damaged.
+  // Calls visit(place, whole tensor, or nullptr if this rank does not want it) for all tensors in the order
+  // of the facts' files; the bytes live until the visit ends. Collective, with the same facts on all ranks.
+  // Throws InputError naming the file and the tensor if it is missing or damaged.
   struct Place {
     const FileSums& file;
     const std::string& tensor;
-    std::uint64_t sum;  // of words
+    std::uint64_t sum;  // word sum
   };
   using Wants = std::function<bool(const std::string& tensor)>;
   using Visit = std::function<void(const Place&, const files::StoredTensor*)>;
   virtual void for_tensors(const CheckpointFacts& facts, const Wants& wants, const Visit& visit) const = 0;
 
-  // Frees the memory that the tensors are in, which nobody asks for any more. When all ranks that share this
-  // have them; any number of calls.
+  // Frees the tensors' memory. Call when all ranks that share this object have loaded them; may be called
+  // again.
   virtual void let_go() {}
 
-  // For messages: the checkpoint's directory, or words.
+  // For messages: the checkpoint's directory, or a description.
   virtual std::string name() const = 0;
 };
 
 // `checkpoint`: its directory, which every rank sees.
 std::unique_ptr<SavedState> state_in_files(std::string checkpoint);
 
-// The same where only rank 0 sees it: it broadcasts every tensor.
+// The same if only rank 0 sees it: rank 0 broadcasts every tensor.
 std::unique_ptr<SavedState> state_in_files_of_first(std::string checkpoint, comm::World world);
 
 }  // namespace penstock::train

@@ -23,7 +23,7 @@ namespace {
 
 constexpr auto kPollPause = std::chrono::milliseconds(2);
 
-// The calling thread gets what training leaves of the cores: ranks that compute do not wait for files.
+// Gives the calling thread the lowest priority, so that files do not slow down ranks that compute.
 void stand_back() {
   constexpr int kLowest = 19;
   setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kLowest);
@@ -97,10 +97,10 @@ bool CheckpointSaver::busy() {
   return consequence_ != nullptr;
 }
 
-// The first rank removes the partial checkpoint when it fails, and then the others cannot write to it: its
-// reason is the one to tell, and is on its way.
+// Rank 0 removes the partial checkpoint when it fails, and then the others cannot write to it: its error is
+// the one to report, and is on its way.
 bool CheckpointSaver::awaits_the_cause() const {
-  constexpr Seconds kLong = 5;  // the checkpoint was removed by somebody else
+  constexpr Seconds kLong = 5;  // after it, somebody else removed the checkpoint
   if (steady_seconds() - consequence_since_ > kLong) std::rethrow_exception(consequence_);
   return true;
 }
@@ -144,7 +144,7 @@ void CheckpointSaver::write_gathered_files(std::int64_t step) {
 void CheckpointSaver::write_files(std::int64_t step) {
   make_folder(step);
   const std::string folder = directory_.partial(step);
-  // A rank that gives up waits for this, and has a failure to tell.
+  // A rank that gives up waits for this thread, and has a failure to report.
   const auto go_on = [&] {
     if (given_up_) throw RunError("the writing of " + folder + " is given up");
   };

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes checkpoints while training goes on. A step waits only while the weights and moments that this rank
+// Writes checkpoints while training continues. A step waits only while the weights and moments that this rank
 // owns are copied to a staging buffer, allocated once; a thread of each rank writes them from there into
-// files of whole tensors. When all have, a thread of rank 0 writes checkpoint.json, renames the checkpoint to
-// its final name and removes old ones. So the name appears only when everything is on disk, and old ones stay
-// until then.
+// files of whole tensors. When all threads are done, a thread of rank 0 writes checkpoint.json, renames the
+// checkpoint to its final name and removes old ones. So the name appears only when everything is on disk, and
+// old checkpoints stay until then.
 //
-// Without a common file system (Sharing::FirstRank) a step waits until rank 0 has written what the others
-// send.
+// Without a common file system (Sharing::FirstRank) a step waits until rank 0 has written all ranks' bytes.
 //
-// Only the rank's own thread exchanges messages. All calls but busy() are collective.
+// Only the rank's own thread exchanges messages. All calls but busy() and the getters are collective.
 #pragma once
 
 #include <atomic>
@@ -32,8 +31,8 @@ enum class Sharing : std::uint8_t { AllRanks, FirstRank };
 
 class CheckpointSaver {
  public:
-  // Arguments must outlive the saver. `keep`: how many of the newest checkpoints stay. `newest`: step of the
-  // one that the run resumed from; 0: none.
+  // The arguments must outlive the saver. `keep`: number of newest checkpoints to keep. `newest`: step of the
+  // newest checkpoint on disk; 0: none.
   CheckpointSaver(CheckpointDirectory directory, std::int64_t keep, std::int64_t newest,
                   const model::Shape& shape, Trainer& trainer, comm::World world,
                   Sharing sharing = Sharing::AllRanks);
@@ -43,11 +42,12 @@ class CheckpointSaver {
   CheckpointSaver(const CheckpointSaver&) = delete;
   CheckpointSaver& operator=(const CheckpointSaver&) = delete;
 
-  // Starts to save the trainer's current state; `facts` lack the checksums. Waits for an unfinished save.
+  // Waits for an unfinished save, then starts to save the trainer's current state. `facts` lack the
+  // checksums.
   void begin(CheckpointFacts facts);
 
-  // Whether this rank's background work is running. Throws the RunError that ended it, with path and bytes
-  // wanted.
+  // Whether this rank's background work is running. Rethrows the RunError that ended it, with path and bytes
+  // requested.
   bool busy();
 
   // Call periodically, when no rank is busy.
@@ -80,16 +80,16 @@ class CheckpointSaver {
   comm::World world_;
   const Sharing sharing_;
   std::vector<CheckpointFile> files_;
-  std::vector<FileShare> live_;                   // of each file, the live tensors
+  std::vector<FileShare> live_;                   // one per file: the live tensors
   std::vector<FileShare> copies_;                 // the same in the staging buffer, once allocated
-  std::vector<std::vector<std::uint64_t>> sums_;  // of this rank's share, by file and tensor
+  std::vector<std::vector<std::uint64_t>> sums_;  // [file][tensor] of this rank's share
   std::unique_ptr<std::byte[]> staging_;
   Bytes copy_bytes_ = 0;
   CheckpointFacts facts_;
   Phase phase_ = Phase::Idle;
   std::atomic<bool> given_up_ = false;
   std::future<void> work_;
-  std::exception_ptr consequence_;  // of another rank's failure, as it seems
+  std::exception_ptr consequence_;  // probably due to another rank's failure
   Seconds consequence_since_ = 0;
 };
 

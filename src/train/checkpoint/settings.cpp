@@ -56,7 +56,7 @@ std::string find(const Settings& settings, std::string_view name) {
   return found == settings.end() ? std::string() : found->second;
 }
 
-// A head_size of 0 is hidden / heads.
+// A head_size of 0 means hidden / heads.
 std::string same_words(const Settings& settings, std::string_view name) {
   const std::string value = find(settings, name);
   if (name != "model.head_size") return value;
@@ -64,7 +64,7 @@ std::string same_words(const Settings& settings, std::string_view name) {
   return number("model.head_size") * number("model.heads") == number("model.hidden") ? "0" : value;
 }
 
-// Of the settings on both sides that matter.
+// Differences between the settings that both sides have and that matter.
 template <class Matters>
 std::vector<SettingChange> differences(const Settings& was, const Settings& is, Matters&& matters) {
   std::vector<SettingChange> found;
@@ -76,9 +76,9 @@ std::vector<SettingChange> differences(const Settings& was, const Settings& is, 
   return found;
 }
 
-// Whether all sums of gradients are over ascending micro-batches, slices last to first where backwards make
-// them: I sums those of norms, W those of matrices, B both; the output layer's are made by the last stage's
-// forwards. Then every schedule has the same bits.
+// Whether all gradients are summed over ascending micro-batches, in backwards also over slices from last to
+// first: I sums those of norms, W those of matrices, B both; the last stage's forwards sum the output
+// layer's. All such schedules have the same bits.
 bool adds_in_ascending_order(const schedule::Schedule& schedule) {
   using schedule::Kind;
   std::map<std::pair<int, Kind>, std::pair<int, int>> latest;  // of a stage's F, I and W
@@ -102,13 +102,13 @@ bool adds_in_ascending_order(const schedule::Schedule& schedule) {
   return true;
 }
 
-// Orders that are not ascending are told apart by their text.
+// Orders that are not ascending are identified by a checksum of the schedule.
 std::string gradient_order_of(const schedule::Schedule& schedule) {
   if (adds_in_ascending_order(schedule)) return json_quote("ascending");
   return json_quote("not ascending, " + files::checksum_text(files::checksum(schedule::to_csv(schedule))));
 }
 
-// "4", or the slices of each micro-batch where they differ.
+// "4", or a list with the slices of each micro-batch if they differ.
 std::string slices_of(const run::Run& run) {
   std::vector<std::string> counts;
   for (const auto& slices : run.slices) counts.push_back(std::to_string(slices.size()));
@@ -123,7 +123,7 @@ Settings settings_of(const run::Run& run, int threads) {
   Settings settings;
   const bool card = options.train.device == "cuda";
   for (const Option& option : describe(options)) {
-    if (!card && option.name() == "numerics.repeatable") continue;  // a processor always repeats its bits
+    if (!card && option.name() == "numerics.repeatable") continue;  // the CPU always repeats its bits
     if (counts(option)) settings.emplace_back(option.name(), value_text(option));
   }
   settings.emplace_back("train.device", json_quote(card ? "cuda" : "cpu"));
@@ -158,7 +158,7 @@ std::vector<SettingChange> moved_data(const Settings& was, const Settings& is) {
 }
 
 bool orders_a_window(const SettingChange& change) {
-  if (change.name == kSliceTokens) return change.was == "0" || change.is == "0";  // padding counts, or not
+  if (change.name == kSliceTokens) return change.was == "0" || change.is == "0";  // whether padding counts
   return change.name == kAttentionCost || change.name == "train.batch" || change.name == "train.micro_batch";
 }
 

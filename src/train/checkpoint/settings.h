@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The settings that a run's numbers depend on, and the effect of their changes on a resumed run.
+// The settings that a run's numerical results depend on, and how their changes affect a resumed run.
 //
 // Changes of model, precision or sample order are refused: the state does not fit. Others (learning rate,
 // slices, threads, batch, ...) are allowed with a remark: the bits differ from those of an uninterrupted run.
 // Devices, replicas, tensor-parallel ranks, schedules, transports, timeouts, evaluations and checkpoints
-// change no bit and are not among the settings; of a schedule file's the order is, in which it adds gradients
-// up.
+// change no bit and are not among the settings, except the order in which a schedule adds up gradients.
 #pragma once
 
 #include <string>
@@ -17,7 +16,7 @@
 
 namespace penstock::train {
 
-// A setting that is no key of run files: it follows from the schedule.
+// A setting that is not a key of run files; it follows from the schedule.
 inline constexpr const char* kGradientOrder = "schedule.gradient_order";
 
 // `threads`: per rank.
@@ -29,20 +28,20 @@ struct SettingChange {
   bool fits = true;  // the saved state can be used
 };
 
-// Settings of only one side are ignored; so are the places of data, whose content is compared elsewhere, and
-// of weights, which only a new run reads.
+// Ignores settings that only one side has, the paths of data, whose content is compared elsewhere, and the
+// path of weights, which only a new run reads.
 std::vector<SettingChange> changes(const Settings& was, const Settings& is);
 
-// The places of data that differ.
+// The paths of data that differ.
 std::vector<SettingChange> moved_data(const Settings& was, const Settings& is);
 
-// Whether the order of the samples in a window of data.packing = "balanced" depends on it.
+// Whether the change affects the order of samples in a window of data.packing = "balanced".
 bool orders_a_window(const SettingChange& change);
 
 // numerics.replicas of a checkpoint; 0 when not recorded.
 std::int64_t replicas_of(const Settings& settings);
 
-// numerics.tensor of a checkpoint; 1 when not recorded, as it then was.
+// numerics.tensor of a checkpoint; 1 when not recorded, its value in such checkpoints.
 std::int64_t tensor_shards_of(const Settings& settings);
 
 // The threads per rank of a checkpoint; 0 when not recorded.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank contributes to a saved state: weights and moments that it alone writes.
+// A rank's contribution to a saved state: the weights and moments that it alone writes.
 #pragma once
 
 #include <vector>
@@ -11,16 +11,16 @@
 
 namespace penstock::train {
 
-// Of each file; they refer to the trainer's memory.
+// One share per file; the shares refer to the trainer's memory.
 std::vector<FileShare> shares_of_state(const std::vector<CheckpointFile>& files, const model::Shape& shape,
                                        Trainer& trainer);
 
 Bytes bytes_in(const std::vector<FileShare>& shares);
 
-// In the order of copy_shares.
+// One entry per tensor share, in the order of copy_shares.
 std::vector<CopiedTensor> copied_tensors(const std::vector<FileShare>& shares);
 
-// The shares' bytes one after another, from `to` on; returns the end.
+// Copies the shares' bytes in order to `to`; returns the end.
 std::byte* copy_shares(const std::vector<FileShare>& shares, std::byte* to);
 
 }  // namespace penstock::train

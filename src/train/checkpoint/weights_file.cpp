@@ -31,7 +31,7 @@ std::span<Byte> elements_of(std::span<Byte> bytes, files::ElementType type, std:
   return bytes.subspan(static_cast<std::size_t>(begin) * size, static_cast<std::size_t>(count) * size);
 }
 
-// The parameter's own part of a whole tensor of any floating-point format.
+// Copies the parameter's own part from a whole tensor of any floating-point format.
 void copy_part(const files::StoredTensor& whole, const nn::Parameter& parameter, const at::Tensor& tensor) {
   const files::ElementType type = element_type(tensor);
   backend::change_on_host(tensor, [&](const at::Tensor& values) {

@@ -15,7 +15,7 @@ namespace penstock::train {
 
 files::ElementType element_type(const at::Tensor& tensor);  // f32 or f64
 
-// A parameter's name in files: a tied output matrix has the embedding's values.
+// A parameter's name in files; a tied output matrix is stored as the embedding.
 std::string stored_name(const nn::Parameter& parameter);
 
 // Copies the parameter's part of a stored tensor to `tensor`, its master or a moment; padding stays as it is.
@@ -24,15 +24,15 @@ std::string stored_name(const nn::Parameter& parameter);
 void read_part(const files::StoredTensor* stored, const std::string& name, const std::string& path,
                const nn::Parameter& parameter, const at::Tensor& tensor);
 
-// Writes the master weights, each rank those that it owns, atomically: rank 0 renames the file when all have
-// written, or writes what the others send where only its host sees the path (`gather`). The bytes do not
+// Writes the master weights atomically: each rank writes those that it owns, then rank 0 renames the file.
+// With `gather`, if only rank 0's host sees the path, rank 0 writes what the others send. The bytes do not
 // depend on the mesh. Collective.
 void write_weights(const std::string& path, const model::Shape& shape,
                    const std::vector<nn::Parameter*>& parameters, comm::World world, bool gather = false);
 
-// Sets the masters of parameters from any floating-point format; reads only the bytes of the parts. The
-// weights have been checked against the model's shape. The caller then sets the weights from the masters.
-// `after_tensor` is called after each; may be empty.
+// Sets the parameters' masters from weights of any floating-point format; reads only the bytes of this rank's
+// parts. The weights must have been checked against the model's shape; the caller then sets the weights from
+// the masters. `after_tensor` is called after each tensor; may be empty.
 void load_weights(const files::ModelWeights& weights, const std::vector<nn::Parameter*>& parameters,
                   const std::function<void()>& after_tensor = {});
 

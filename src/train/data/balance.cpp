@@ -10,15 +10,15 @@
 namespace penstock::train {
 namespace {
 
-// Neighbouring draws that are carried out together.
+// Adjacent draws that run together.
 struct Part {
   std::int64_t room = 0;  // draws of this window
   double work = 0;
   std::vector<std::int64_t> samples;
 };
 
-// The draws first .. first + count - 1 in parts of `size` draws of the whole sequence. Of the parts at both
-// ends some draws may be outside: they count with the mean.
+// Splits the draws first .. first + count - 1 into parts at multiples of `size` in the whole sequence. Draws
+// of the first and last part that are outside count with the mean.
 std::vector<Part> parts_of(std::int64_t first, std::int64_t count, std::int64_t size, double mean) {
   std::vector<Part> parts;
   for (std::int64_t at = first; at < first + count;) {

@@ -12,9 +12,9 @@ namespace penstock::train {
 namespace {
 
 constexpr std::int64_t kSpan = 4096;  // tokens
-constexpr std::int64_t kSpans = 256;  // of all stretches
+constexpr std::int64_t kSpans = 256;  // over all stretches
 
-// Of `count` values that `read` fills in.
+// Checksum of `count` values that `read` fills in.
 template <class Value, class Read>
 std::uint64_t sum_of(std::int64_t count, Read read) {
   std::vector<Value> values(static_cast<std::size_t>(count));
@@ -26,7 +26,7 @@ std::uint64_t sum_of(std::int64_t count, Read read) {
   return files::checksum(std::as_bytes(std::span(values)));
 }
 
-// The first token of the span: spans lie evenly between the ends, and overlap where they cover all.
+// The first token of the span. Spans are evenly spaced between the ends, and overlap if they cover all.
 std::int64_t begin_of(const Stretch& stretch, std::int64_t span, std::int64_t spans) {
   const std::int64_t last = stretch.end - stretch.begin - kSpan;
   if (last <= 0 || spans == 1) return stretch.begin;
@@ -35,7 +35,7 @@ std::int64_t begin_of(const Stretch& stretch, std::int64_t span, std::int64_t sp
 
 }  // namespace
 
-// Checkpoints have these sums: spans that are shared out otherwise would be other data to a run that goes on.
+// Checkpoints store these sums: if spans were placed differently, a resumed run would see changed data.
 Content content_of(std::span<const Stretch> stretches) {
   const std::int64_t most =
       std::max<std::int64_t>(kSpans / std::max<std::int64_t>(std::ssize(stretches), 1), 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether data is what it was: a run that is resumed must not go on with other tokens.
+// Detects changed data: a resumed run must not continue with other tokens.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace penstock::train {
 
-// Checksums of the tokens of all stretches: of each stretch every token where it has at most a million over
-// the number of stretches, else spans from end to end, in a time independent of the tokens. What cannot be
-// read counts as zeros.
+// Checksums over the tokens of all stretches. A stretch of at most a million tokens over the number of
+// stretches is read in full, others in spans spread from end to end, so the time does not depend on the
+// number of tokens. Unreadable tokens count as zeros.
 struct Content {
   std::uint64_t tokens = 0;
-  std::uint64_t marks = 0;  // where their documents begin, and which of them are targets
+  std::uint64_t marks = 0;  // where documents begin, and which tokens are targets
 
   friend bool operator==(const Content&, const Content&) = default;
 };

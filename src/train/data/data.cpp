@@ -67,7 +67,7 @@ std::shared_ptr<const Packing> pack(const Named& named, std::int64_t begin, std:
   return std::make_shared<Packing>(pieces_of(begin, ends, cut.seq_len, cut.full_targets), cut.seq_len);
 }
 
-// A stretch of at least one sample.
+// Returns a stretch of at least one sample; throws InputError for a shorter one.
 Stretch checked(const Named& named, std::int64_t begin, std::int64_t end, const Cut& cut,
                 const std::string& part, const std::string& remedy) {
   const Stretch stretch{&named.source, begin, end, pack(named, begin, end, cut)};
@@ -76,7 +76,7 @@ Stretch checked(const Named& named, std::int64_t begin, std::int64_t end, const 
                    ", fewer than one sample of " + text(cut.needed()) + " tokens; use " + remedy);
 }
 
-// Adds the parts of a source.
+// Adds the training part and the held-out part of a source.
 void take_parts(const Named& named, const Ends& ends, const Cut& cut, std::vector<Stretch>& training,
                 std::vector<Stretch>& held_out) {
   training.push_back(
@@ -86,7 +86,7 @@ void take_parts(const Named& named, const Ends& ends, const Cut& cut, std::vecto
                              "a greater fraction, or 0 for no evaluation"));
 }
 
-// Evaluation takes each source's training share.
+// Shares for evaluation: each source's training share.
 Numbers shares_of(const std::vector<Stretch>& training, const Cut& cut, const Numbers& given) {
   if (!given.empty() || training.size() == 1) return given;
   Numbers shares;
@@ -172,7 +172,7 @@ TokenData::Marks TokenData::marks_of(const TokenSource& source, const Piece& pie
   return marks;
 }
 
-// In the piece or behind it, of the same document, and to be learnt.
+// The next token must be in the piece or right after it, in the same document, and a target.
 bool TokenData::Marks::has_target(std::int64_t token) const {
   const auto next = static_cast<std::size_t>(token + 1);
   return next < starts.size() && starts[next] <= token && learnt[next] == 1;
@@ -186,7 +186,7 @@ std::int64_t TokenData::count_targets(const TokenSource& source, const Piece& pi
   return count;
 }
 
-// The tokens of the row from `at` on.
+// Fills the row's tokens from `at` on.
 void TokenData::fill(const TokenSource& source, const Piece& piece, std::int64_t at, const Row& row) const {
   std::vector<std::int64_t> tokens(static_cast<std::size_t>(piece.length + (piece.continues ? 1 : 0)));
   source.read(piece.first, tokens);
@@ -199,8 +199,7 @@ void TokenData::fill(const TokenSource& source, const Piece& piece, std::int64_t
   }
 }
 
-// What the pieces leave is padding, where every token is a document of its own, so that it attends to nothing
-// else.
+// The rest of the row is padding, where every token is its own document, so that it attends to nothing else.
 void TokenData::fill(const Sample& sample, Tokens length, const Row& row) const {
   std::int64_t at = 0;
   for (const Piece& piece : sample.pieces) {
@@ -214,7 +213,7 @@ void TokenData::fill(const Sample& sample, Tokens length, const Row& row) const 
   }
 }
 
-// Of each micro-batch over the groups of the batch, whatever replicas have them.
+// Bounds of each micro-batch's length over the groups of the batch, whatever replicas have them.
 void TokenData::note_lengths(const std::vector<Sample>& samples, std::int64_t replicas,
                              std::vector<Tokens>& fewest, std::vector<Tokens>& most) const {
   const std::int64_t of_group = batch_ / groups_;
@@ -246,8 +245,8 @@ BatchTokens TokenData::count(std::int64_t first) const {
   return count;
 }
 
-// Of the documents in a sample, which without a mask is one; what they leave are documents of one token, as
-// fill() has it.
+// Lengths of the documents in a sample, which without a mask is one document. Each padding token is a
+// document, as in fill().
 std::vector<Tokens> TokenData::lengths_in(const Sample& sample) const {
   if (!masks_documents_) return {cut_.seq_len};
   std::vector<Tokens> lengths;

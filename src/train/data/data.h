@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training data: a text file, whose bytes are the tokens, or pairs of .bin and .idx files of Megatron. One
+// Training data: a text file, whose bytes are the tokens, or Megatron's pairs of .bin and .idx files. One
 // part is for training, another held out for evaluation. Every rank forms the same batches, for any number of
 // devices.
 #pragma once
@@ -21,24 +21,24 @@
 
 namespace penstock::train {
 
-// What a batch holds.
+// Contents of a batch.
 struct BatchTokens {
   Tokens tokens = 0;           // of documents
-  Tokens padding = 0;          // behind them
-  std::int64_t documents = 0;  // and parts of such
+  Tokens padding = 0;          // padding tokens after them
+  std::int64_t documents = 0;  // including parts of documents
   std::int64_t continued = 0;  // of these, parts that do not begin their document
 };
 
 class TokenData {
  public:
   struct Balancing {
-    model::TokenWork work;      // of data.packing = "balanced"
-    std::int64_t replicas = 1;  // that share out a batch: numerics.replicas
+    model::TokenWork work;      // for data.packing = "balanced"
+    std::int64_t replicas = 1;  // replicas that split a batch: numerics.replicas
     bool trims = false;         // training micro-batches have one sequence, which ends with its documents
   };
-  // Maps the files, in a time independent of their size, and reads the first batch of them. `source`: instead
-  // of the files that `data` names. Throws InputError naming the file and the defect, also when a part is
-  // shorter than one sample.
+  // Maps the files, in a time independent of their size; reads the first batch of Megatron files. `source`:
+  // used instead of the files that `data` names. Throws InputError naming the file and the defect, also if a
+  // part is shorter than one sample.
   TokenData(const run::DataOptions& data, const run::TrainOptions& train, std::int64_t vocab,
             const Balancing& balancing, std::unique_ptr<TokenSource> source = nullptr);
   TokenData(const run::DataOptions& data, const run::TrainOptions& train, std::int64_t vocab)
@@ -46,53 +46,52 @@ class TokenData {
 
   std::int64_t samples() const { return training_->count(); }  // of one epoch
 
-  // Of the tokens that are trained on, which are read when it is first asked for, by whichever thread.
+  // Checksums of the training tokens, which the first call reads. Any thread.
   Content content() const;
 
-  // Of data.text; empty for other data.
+  // Parts of data.text; empty for other data.
   std::string_view training_text() const { return training_text_; }
   std::string_view held_out_text() const { return held_out_text_; }
   bool is_text() const { return text_.has_value(); }
 
-  // One replica of so many, which share out the batch in order.
+  // One of `replicas` replicas, which split the batch in order.
   struct Part {
     std::int64_t replica = 0;
     std::int64_t replicas = 1;
   };
 
-  // The part of the batch that begins with sample `first` of the endless sequence of epochs (Samples). So the
-  // data's whole state is one integer: the samples drawn so far. Throws InputError when the tokens are
-  // damaged.
+  // The part of the batch that begins with sample `first` of the endless sequence of epochs (Samples), so the
+  // data's whole state is one integer: the samples drawn so far. Throws InputError if the tokens are damaged.
   StepTokens training_batch(std::int64_t first, Part part) const;
   StepTokens training_batch(std::int64_t first) const { return training_batch(first, Part()); }
 
-  // Of the batch that begins with this sample.
+  // Counts the batch that begins with this sample.
   BatchTokens count(std::int64_t first) const;
 
-  // What the plans of a step depend on, of each of so many replicas, without reading tokens.
+  // Inputs of a step's plans, for each of `replicas` replicas, without reading tokens.
   std::vector<run::StepContent> contents(std::int64_t first, std::int64_t replicas) const;
 
-  // Lengths of all documents that are trained on.
+  // Lengths of all training documents.
   std::vector<Tokens> document_lengths() const;
 
   // Evaluation uses the first held-out samples, at most train.evaluate_sequences, in order; the last batch is
-  // filled with padding rows without targets. No batches when nothing is held out.
+  // filled with padding rows without targets. No batches if nothing is held out.
   std::int64_t evaluation_batches() const;
   StepTokens evaluation_batch(std::int64_t index, Part part) const;
   StepTokens evaluation_batch(std::int64_t index) const { return evaluation_batch(index, Part()); }
 
  private:
-  // Of a batch; `starts` may be null.
+  // A row of a batch; `starts` may be null.
   struct Row {
     std::int64_t *tokens, *targets, *starts;
   };
-  // What a piece's tokens belong to: of each the place in the piece where its document begins, and whether
-  // it is a target. Of a piece that continues also of the token behind it.
+  // For each token of a piece: where in the piece its document begins, and whether the token is a target.
+  // Includes the token after a piece that continues.
   struct Marks {
     std::vector<std::int64_t> starts;
     std::vector<char> learnt;
 
-    bool has_target(std::int64_t token) const;  // the next one
+    bool has_target(std::int64_t token) const;  // whether the next token is its target
   };
   Marks marks_of(const TokenSource& source, const Piece& piece) const;
   std::int64_t count_targets(const TokenSource& source, const Piece& piece) const;
@@ -105,11 +104,11 @@ class TokenData {
 
   Cut cut_;
   bool masks_documents_, masks_loss_;
-  bool trims_;           // micro-batches end with their documents
-  std::int64_t groups_;  // of the batch, whose micro-batches have as many slices in each
+  bool trims_;           // training micro-batches end with their documents
+  std::int64_t groups_;  // of the batch; a micro-batch has equally many slices in each
   std::int64_t batch_;
   std::int64_t micro_batch_;
-  std::int64_t padding_;  // token of padding rows
+  std::int64_t padding_;  // token id of padding
   std::optional<files::MappedFile> text_;
   std::string_view training_text_, held_out_text_;
   std::vector<std::unique_ptr<TokenSource>> sources_;

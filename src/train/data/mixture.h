@@ -29,7 +29,7 @@ class Mixture {
 
  private:
   std::vector<Draw> period_;
-  std::vector<std::int64_t> drawn_in_period_;  // of each source
+  std::vector<std::int64_t> drawn_in_period_;  // per source
 };
 
 }  // namespace penstock::train

@@ -15,7 +15,7 @@ Packing::Packing(std::span<const Piece> pieces, Tokens capacity) : begin_{0} {
   const auto length = [&](std::int64_t piece) { return pieces[static_cast<std::size_t>(piece)].length; };
   std::ranges::stable_sort(order, std::greater(), length);
 
-  std::map<Tokens, std::vector<std::int64_t>> by_room;  // samples that have so much left
+  std::map<Tokens, std::vector<std::int64_t>> by_room;  // by room left
   std::vector<std::int64_t> sample_of(pieces.size()), held;
   for (const std::int64_t piece : order) {
     PENSTOCK_CHECK(length(piece) <= capacity, "pieces fit a sample");

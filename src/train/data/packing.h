@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Documents packed into samples, each as whole as fits.
+// Packs documents into samples; only documents longer than a sample are split.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ namespace penstock::train {
 struct Piece {
   std::int64_t first = 0;
   Tokens length = 0;
-  bool continues = false;  // the token behind the last one can be its target
+  bool continues = false;  // the token after the last one can be its target
 
   friend bool operator==(const Piece&, const Piece&) = default;
 };
 
-// Every piece is in one sample, of at most `capacity` tokens: longest first, each where the least room is
-// left behind it, of equals in the sample begun last (best-fit decreasing; Ding et al. 2024). No piece is
-// longer than the capacity.
+// Each piece is in one sample of at most `capacity` tokens: longest first, each where it leaves the least
+// room, on ties in the sample that got this room last (best-fit decreasing; Ding et al. 2024). No piece may
+// be longer than the capacity.
 class Packing {
  public:
   Packing(std::span<const Piece> pieces, Tokens capacity);
@@ -31,11 +31,11 @@ class Packing {
 
  private:
   std::vector<Piece> pieces_;        // by sample
-  std::vector<std::int64_t> begin_;  // of each sample, and their end
+  std::vector<std::int64_t> begin_;  // [sample], and the end of all
 };
 
-// The documents of [begin, ends.back()), by their ends, in pieces of at most `longest` tokens. The last token
-// of a document has no target, nor, unless `full_targets`, that of any piece.
+// Cuts the documents of [begin, ends.back()), given by their ends, into pieces of at most `longest` tokens.
+// The last token of a document has no target; unless `full_targets`, nor has the last one of any piece.
 std::vector<Piece> pieces_of(std::int64_t begin, std::span<const std::int64_t> ends, Tokens longest,
                              bool full_targets);
 

@@ -11,7 +11,7 @@
 namespace penstock::train {
 namespace {
 
-// Every piece of a packed sample is attended to inside itself, a token of padding by itself alone.
+// Each piece of a packed sample attends within itself, each padding token only to itself.
 Flops work_of(const Sample& sample, const Balance& balance) {
   Flops sum = 0;
   Tokens padding = balance.padded_to;
@@ -72,7 +72,7 @@ std::vector<Sample> Samples::drawn(std::int64_t first, std::int64_t count) const
   return samples;
 }
 
-// In the order of the epochs.
+// The samples of these draws in epoch order.
 std::vector<Sample> Samples::window(std::int64_t begin, std::int64_t end) const {
   std::vector<Sample> samples;
   for (; begin < end; ++begin) samples.push_back(at(begin));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stretches of tokens cut into samples, and their endless drawing order.
+// Cuts stretches of tokens into samples and draws them in an endless order.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +17,21 @@
 
 namespace penstock::train {
 
-// Part of a source, which outlives it.
+// Part of a source, which must outlive it.
 struct Stretch {
   const TokenSource* source = nullptr;
   std::int64_t begin = 0;
   std::int64_t end = 0;                    // one past the last token
-  std::shared_ptr<const Packing> packing;  // of its documents; null: cut regardless of them
+  std::shared_ptr<const Packing> packing;  // of its documents; null: documents are ignored
 };
 
 // How samples are cut: s tokens each, overlapping by one (a target in one, an input in the next), or
-// adjacent, without that last target. Packed ones have at most s tokens.
+// adjacent, without that last target. Packed samples have at most s tokens.
 struct Cut {
   Tokens seq_len = 1;
   bool full_targets = true;
-  bool packs = false;  // documents, each as whole as fits
-  bool splits = true;  // those that are longer; else they are refused
+  bool packs = false;  // documents, split only if longer than a sample
+  bool splits = true;  // longer documents; else they are refused
 
   Tokens needed() const { return seq_len + (full_targets ? 1 : 0); }
   std::int64_t samples(const Stretch& stretch) const;
@@ -42,27 +42,27 @@ struct Sample {
   std::vector<Piece> pieces;  // at most s tokens together
 };
 
-// Samples are shared out for equal work within windows of so many draws, of which none spans two epochs.
+// Samples are distributed for equal work within windows of `window` draws; no window spans two epochs.
 struct Balance {
   BatchShares shares;
   std::int64_t window = 1;
   model::TokenWork work;
-  Tokens padded_to = 0;  // of every sample; 0: they end with their documents
+  Tokens padded_to = 0;  // of every sample; 0: samples end with their documents
 };
 
 class Samples {
  public:
   // Without shares, an epoch has every sample of every stretch once. With a share per stretch, samples are
-  // drawn in that proportion, and each stretch has its own epochs. Shuffled, every epoch has its own order,
-  // derived from the seed; nothing is stored, so the time does not depend on the size. Every stretch has a
-  // sample. With `balance`, the draws of a window are exchanged among themselves; with shares too, one
+  // drawn in that proportion, and each stretch has its own epochs. With `shuffle`, every epoch has its own
+  // order, derived from the seed; nothing is stored, so the time does not depend on the size. Every stretch
+  // must have a sample. With `balance`, draws are permuted within their window; with shares too, one
   // stretch's epochs may then overlap by a window.
   Samples(std::vector<Stretch> stretches, const Cut& cut, const Numbers& shares, bool shuffle,
           std::uint64_t seed, const std::optional<Balance>& balance = {});
 
   std::int64_t count() const { return before_.back(); }  // samples of all stretches
 
-  // The samples that can be drawn before one repeats; at most `limit`.
+  // Number of samples drawn before one repeats; at most `limit`.
   std::int64_t distinct(std::int64_t limit) const;
 
   // The samples of draws `first`, first + 1, ...

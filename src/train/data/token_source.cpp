@@ -44,7 +44,7 @@ class MegatronTokens : public TokenSource {
     std::int64_t document = index.document_of(first), begin = index.document_begin(document);
     std::int64_t next = index.document_begin(document + 1);
     for (std::int64_t& start : starts) {
-      for (; first >= next; ++document) {  // over empty documents
+      for (; first >= next; ++document) {  // skips empty documents
         begin = next;
         next = index.document_begin(document + 2);
       }
@@ -57,7 +57,7 @@ class MegatronTokens : public TokenSource {
     std::vector<std::int64_t> ends;
     for (std::int64_t document = index.document_of(begin); begin < end; ++document) {
       const std::int64_t next = std::min(index.document_begin(document + 1), end);
-      if (next > begin) ends.push_back(next);  // over empty documents
+      if (next > begin) ends.push_back(next);  // skips empty documents
       begin = next;
     }
     return ends;
@@ -105,7 +105,7 @@ class LengthsAlone : public TokenSource {
   }
 
  private:
-  std::vector<std::int64_t> begins_;  // of each document, and the end of all
+  std::vector<std::int64_t> begins_;  // [document], and the end of all
 };
 
 }  // namespace

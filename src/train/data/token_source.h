@@ -19,18 +19,17 @@ class TokenSource {
 
   virtual std::int64_t size() const = 0;  // tokens
 
-  // Tokens `first`, first + 1, ..., all of which exist. Throws InputError that names the file and the offset
-  // when one is outside the vocabulary or the file is damaged there.
+  // Reads the tokens `first`, first + 1, ..., which must all exist. Throws InputError that names the file and
+  // the offset if one is outside the vocabulary or the file is damaged there.
   virtual void read(std::int64_t first, std::span<std::int64_t> tokens) const = 0;
 
-  // Of the tokens `first`, first + 1, ... the first token of the document that each belongs to. Errors as
-  // above.
+  // For each of the tokens `first`, first + 1, ...: the first token of its document. Errors as above.
   virtual void document_starts(std::int64_t first, std::span<std::int64_t> starts) const = 0;
 
-  // Of the same tokens, 1 where it is a target and 0 where it is read alone. Errors as above.
+  // For each of the same tokens: 1 if it is a target, 0 if it is only read. Errors as above.
   virtual void learnt(std::int64_t first, std::span<char> learnt) const = 0;
 
-  // The ends of the documents of the tokens [begin, end), the last one's at most `end`. Errors as above.
+  // The ends of the documents in the tokens [begin, end), the last one at most `end`. Errors as above.
   virtual std::vector<std::int64_t> document_ends(std::int64_t begin, std::int64_t end) const = 0;
 
   // The end of the first `share` of the documents, rounded to whole documents. A text is one document.

@@ -18,15 +18,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr auto kPeriod = std::chrono::milliseconds(500);    // between looks for a request
-constexpr auto kOwnPeriod = std::chrono::milliseconds(50);  // between looks for answers
-constexpr Seconds kTelling = 1;                             // of the rank that tells
+constexpr auto kPeriod = std::chrono::milliseconds(500);    // between polls for a request
+constexpr auto kOwnPeriod = std::chrono::milliseconds(50);  // between polls for answers
+constexpr Seconds kTelling = 1;                             // for the reporting rank to finish
 constexpr std::size_t kLongestAnswer = std::size_t{1} << 24;
 
 std::atomic<bool> asked_by_signal = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may use nothing else");
 
-// When a request was made, which tells requests apart; 0: none.
+// Time of the request, which identifies it; 0: no request.
 std::int64_t time_of(const std::string& request) {
   std::error_code error;
   const auto time = fs::last_write_time(request, error);
@@ -88,7 +88,7 @@ Position FlightRecorder::position() const {
   return position;
 }
 
-// Errors of the file system end no run: whoever asks sees that there is no answer.
+// File system errors do not end the run: the requester sees that there is no answer.
 void FlightRecorder::watch() {
   std::int64_t answered = 0;
   std::unique_lock lock(mutex_);
@@ -110,7 +110,7 @@ void FlightRecorder::watch() {
   }
 }
 
-// Makes one unless one is there; whether one is there now, perhaps of a rank that was faster.
+// Creates the request file unless it exists. Returns whether it exists now, perhaps from a faster rank.
 bool FlightRecorder::request() const {
   const std::string where = path(files::kWhereRequest);
   try {
@@ -120,7 +120,7 @@ bool FlightRecorder::request() const {
   return time_of(where) != 0;
 }
 
-// A failure that this explains ends the run: ranks elsewhere need as long as answers take to tell theirs.
+// The failure that this explains ends the run, so it waits: ranks elsewhere take that long to report theirs.
 void FlightRecorder::answer_alone() {
   Positions positions(setting_.names.size());
   positions[static_cast<std::size_t>(setting_.rank)] = position();
@@ -154,7 +154,7 @@ Positions FlightRecorder::answers_to(std::int64_t request) const {
   return positions;
 }
 
-// Of all ranks, or of those that were in time. Empty where the request has ended meanwhile.
+// Answers of all ranks, or of those in time. Empty if the request has ended meanwhile.
 Positions FlightRecorder::wait_for_answers(std::int64_t request) const {
   const Seconds until = steady_seconds() + setting_.patience;
   while (time_of(path(files::kWhereRequest)) == request) {
@@ -165,7 +165,7 @@ Positions FlightRecorder::wait_for_answers(std::int64_t request) const {
   return {};
 }
 
-// The lowest rank that has answered tells, which ends the request; the others wait for that.
+// The lowest rank that has answered reports and so ends the request; the others wait for that.
 void FlightRecorder::collect(std::int64_t request) {
   const Positions positions = wait_for_answers(request);
   const Readable readable = setting_.gathers ? Readable::OwnHost : Readable::AllRanks;

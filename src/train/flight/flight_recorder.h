@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells where every rank of a run is, when one of them has waited too long or somebody asks.
+// Reports where every rank of a run is, when a rank has waited too long or on request.
 //
-// A thread of each rank looks for a request, the file `where` in the run's directory, and answers with the
-// rank's position (position.h), whatever the rank itself is doing. The lowest rank that answers collects what
-// has come within a few seconds, names who holds up the others, writes that and a table to `positions.txt`,
-// tells it, and removes the request. Hosts without a common directory do so each for its own ranks, and a
-// rank that finds no directory tells its own position alone.
+// A thread of each rank polls for a request, the file `where` in the run directory, and answers with the
+// rank's position (position.h), whatever the rank itself is doing. The lowest rank that answers collects the
+// answers for a few seconds, names who holds up the others, writes this and a table to `positions.txt`,
+// reports it, and removes the request. Without a common directory, each host does so for its own ranks. A
+// rank that cannot create a request file reports only its own position.
 #pragma once
 
 #include <condition_variable>
@@ -23,15 +23,15 @@ namespace penstock::train {
 class FlightRecorder {
  public:
   struct Setting {
-    std::string directory;  // of the run
-    bool gathers = false;   // rank 0's host alone has it, or each host one of its own
+    std::string directory;  // the run's
+    bool gathers = false;   // no common directory: rank 0's host alone has it, or each host has its own
     int rank = 0;
     comm::RankNames names;                         // of all ranks
-    std::function<void(const std::string&)> tell;  // of several lines; called on the recorder's thread
-    Seconds patience = 2;                          // for the other ranks' answers
+    std::function<void(const std::string&)> tell;  // gets several lines; called on the recorder's thread
+    Seconds patience = 2;                          // wait for the other ranks' answers
   };
 
-  // Made, used and destroyed by the rank's thread, whose messages are noted.
+  // Create, use and destroy it on the rank's thread, whose messages it notes.
   explicit FlightRecorder(Setting setting);
   ~FlightRecorder();
   FlightRecorder(const FlightRecorder&) = delete;
@@ -39,13 +39,14 @@ class FlightRecorder {
 
   void begin_step(std::int64_t step);
   void enter(const schedule::Op& op, bool sliced);
-  void enter(const char* work);  // a literal
+  void enter(const char* work);  // a string literal
 
-  // After a wait of this rank has failed: who holds up the others. Empty where no wait has, or where no
-  // answer could be written.
+  // Call after a wait of this rank has failed. Names the rank that holds up the others; empty if no wait has
+  // failed or no explanation came in time.
   std::string explain();
 
-  // Asks all ranks of the process's run, as the file does; safe in a signal handler.
+  // Requests the positions of all ranks of the process's run, like the file `where`. Safe in a signal
+  // handler.
   static void ask();
 
  private:
@@ -64,7 +65,7 @@ class FlightRecorder {
   const Setting setting_;
   comm::MessageNotes notes_;
   comm::NotesScope noted_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::int64_t step_ = 0;
   std::optional<schedule::Op> op_;
@@ -73,9 +74,9 @@ class FlightRecorder {
   Seconds since_;
   bool ends_ = false;
   bool asked_ = false;          // by explain()
-  std::string explanation_;     // of the latest request
-  std::int64_t explained_ = 0;  // requests
-  std::jthread thread_;         // last: it uses the others
+  std::string explanation_;     // for the latest request
+  std::int64_t explained_ = 0;  // requests explained so far
+  std::jthread thread_;         // last: uses the members above
 };
 
 }  // namespace penstock::train

@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr Seconds kMoving = 1;  // a shorter wait is a part of every step
+constexpr Seconds kMoving = 1;  // every step has shorter waits
 constexpr int kDeepest = 4;
 
 std::string message_of(const Position::Wait& wait) {
@@ -32,7 +32,7 @@ std::string does_not_answer(const comm::RankNames& names, int rank) {
   return print_rank(names, rank) + " does not answer: its process is stopped, or its host is lost";
 }
 
-// Sent by `from` to `to` on the channel and not arrived.
+// Messages from `from` to `to` on the channel that were sent and have not arrived.
 std::int64_t under_way(const Position& from, const Position& to, int channel) {
   const auto count = [&](const Position& here, int peer, std::int64_t comm::Passed::*messages) {
     const auto found = std::ranges::find_if(here.passed, [&](const comm::Passed& passed) {
@@ -43,7 +43,7 @@ std::int64_t under_way(const Position& from, const Position& to, int channel) {
   return count(from, to.rank, &comm::Passed::sent) - count(to, from.rank, &comm::Passed::received);
 }
 
-// The rank that has waited longest; null: none has for long.
+// The rank that has waited longest; null if no wait is long.
 const Position* longest_wait(const Positions& positions) {
   const Position* longest = nullptr;
   for (const auto& position : positions) {
@@ -64,7 +64,7 @@ std::string chain(const std::vector<const Position*>& waiting, const comm::RankN
   return text;
 }
 
-// Whether the rank has no answer because none of it can be read. A host of which one is read hides no other.
+// Whether the rank has no answer because it cannot be read. A host with one readable answer hides no rank.
 bool is_hidden(const Positions& positions, std::size_t rank, const comm::RankNames& names,
                Readable readable) {
   if (positions[rank] || readable == Readable::AllRanks) return false;
@@ -73,7 +73,7 @@ bool is_hidden(const Positions& positions, std::size_t rank, const comm::RankNam
          });
 }
 
-// The lowest rank that must be stopped or lost.
+// The lowest rank that must have stopped or be lost.
 std::optional<int> gone_rank(const Positions& positions, const comm::RankNames& names, Readable readable) {
   for (std::size_t rank = 0; rank < positions.size(); ++rank) {
     if (!positions[rank] && !is_hidden(positions, rank, names, readable)) return static_cast<int>(rank);
@@ -81,7 +81,7 @@ std::optional<int> gone_rank(const Positions& positions, const comm::RankNames& 
   return {};
 }
 
-// While no rank waits for another.
+// The sentence when no rank waits for another.
 std::string gone_or_none(const Positions& positions, const comm::RankNames& names, Readable readable) {
   if (const auto gone = gone_rank(positions, names, readable)) return does_not_answer(names, *gone);
   const bool all = !silent_rank(positions);
@@ -89,7 +89,7 @@ std::string gone_or_none(const Positions& positions, const comm::RankNames& name
          print_seconds(kMoving);
 }
 
-// Of the rank that does not wait for another, as far as is known.
+// The sentence about the last rank of the chain, which does not wait for another as far as is known.
 std::string end_of_trail(const Positions& positions, int rank, const comm::RankNames& names,
                          Readable readable) {
   const auto index = static_cast<std::size_t>(rank);

@@ -13,7 +13,7 @@ namespace {
 using schedule::Op;
 using schedule::OpKind;
 
-// The rows of an expert rank follow the routing: of a record that is smaller than planned, all leaves.
+// An expert rank's rows depend on the routing: if a record is smaller than planned, all of it leaves.
 std::vector<backend::ParkedStorage> choose(const std::vector<c10::Storage>& storages, Bytes planned) {
   std::vector<Bytes> sizes;
   for (const c10::Storage& storage : storages) sizes.push_back(static_cast<Bytes>(storage.nbytes()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Storage of offloaded records: the host's memory, or a file.
+// Storage for offloaded records: the host's memory, or a file.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace penstock::train {
 
-// A place of fixed size. Calls may come from two threads at once, for ranges that do not overlap. On a card
-// they are in the order of the caller's stream (backend/copy.h).
+// Storage of fixed size. Two threads may call it at once, for disjoint ranges. On a card, calls run in the
+// order of the caller's stream (backend/copy.h).
 class OffloadStore {
  public:
   explicit OffloadStore(Bytes size) : size_(size) {}
@@ -29,15 +29,15 @@ class OffloadStore {
   Bytes size_;
 };
 
-// Another store, if this one has less room; it is gone first. To pin memory for a card takes long.
+// Replaces a store smaller than `size`, freeing it first. Keeps others, since pinning memory is slow.
 void ensure_room(std::unique_ptr<OffloadStore>& store, Bytes size,
                  const std::function<std::unique_ptr<OffloadStore>()>& make);
 
 // An arena of host memory, mapped once and reused; errors as in backend/host_memory.h.
 std::unique_ptr<OffloadStore> host_store(Bytes size);
 
-// An unnamed file in the directory, for memory of the host; errors as in files/spill_file.h, which name the
-// `rank` of the world.
+// An unnamed file in the directory, for host memory only; errors as in files/spill_file.h, naming `rank`,
+// which is the world's.
 std::unique_ptr<OffloadStore> disk_store(const std::string& directory, int rank, Bytes size);
 
 }  // namespace penstock::train

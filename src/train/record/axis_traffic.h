@@ -9,16 +9,16 @@
 
 namespace penstock::train {
 
-// What layers exchange along one axis of the mesh in one step.
+// Traffic of layers along one axis of the mesh in one step.
 struct AxisTraffic {
   Bytes sent = 0;      // by all ranks
-  Seconds waited = 0;  // for it, by the rank that waited longest: exposed communication
+  Seconds waited = 0;  // by the rank that waited longest: exposed communication
 };
 
-// Those axes, by their groups. What is written of one has its group's name.
+// The axes along which layers communicate, by their groups. Records name an axis by its group.
 inline constexpr std::array kLayerAxes{mesh::Group::Tensor, mesh::Group::Context, mesh::Group::Expert};
 
-// Of those axes that have several ranks.
+// Only axes with several ranks.
 using LayerTraffic = std::map<mesh::Group, AxisTraffic>;
 
 }  // namespace penstock::train

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the routers of layers with experts did in one step.
+// Routing results of one step in layers with experts.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 namespace penstock::train {
 
 struct ExpertLoad {
-  std::vector<std::vector<std::int64_t>> rows;  // [layer][expert] token slots, of all ranks
-  double balance_loss = 0;                      // beside the step's loss, with their coefficients
+  std::vector<std::vector<std::int64_t>> rows;  // [layer][expert] token slots, over all ranks
+  double balance_loss = 0;                      // not in the step's loss; both with their coefficients
   double z_loss = 0;
 
-  // The greatest expert's share over the mean, of one layer; 1 when balanced.
+  // The busiest expert's load over the mean load, in one layer; 1 when balanced.
   double greatest_over_mean(std::size_t layer) const;
-  double greatest_over_mean() const;  // of the worst layer
+  double greatest_over_mean() const;  // in the worst layer
 };
 
 }  // namespace penstock::train

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gathers the measurements of a pipeline's ranks on its first, events and peaks of all ranks on the first of
-// the world.
+// Gathers measurements: of a pipeline on its rank 0, all ranks' events on the world's rank 0, and peaks on
+// every rank.
 #pragma once
 
 #include <vector>
@@ -14,14 +14,14 @@
 
 namespace penstock::train {
 
-// The timeline of one step on rank 0, from each rank's own events (one per op of its list) and spans of
-// exchange; empty on the others. Collective.
+// Returns the timeline of one step on rank 0; empty on the others. `mine`: this rank's events, one per op of
+// its list; `exchange`: its exchange spans. Collective.
 schedule::Timeline gather_events(const schedule::Program& program, const std::vector<schedule::Event>& mine,
                                  const std::vector<schedule::ExchangeSpan>& exchange,
                                  comm::Pipeline pipeline);
 
-// The events of every rank of the mesh, on rank 0 of the world, where several ranks are one pipeline device;
-// empty otherwise. Collective.
+// Returns the events of every rank of the mesh on rank 0 of the world, if several ranks form one pipeline
+// device; else empty. Collective.
 std::vector<std::vector<schedule::Event>> gather_rank_events(const schedule::Program& program,
                                                              const std::vector<schedule::Event>& mine,
                                                              const mesh::Mesh& mesh, comm::World world);
@@ -42,8 +42,8 @@ struct AwayBytes {
 };
 
 // Peak bytes of each device by category, "total" (the peak of their sum), and "host" and "disk", which are
-// not part of it: of the rank with the greatest total of those that are this device of their pipelines. On
-// all ranks. Collective.
+// not part of it. Taken from the rank with the largest total among the ranks of that device. Returned on all
+// ranks. Collective.
 std::vector<BytesByCategory> gather_peaks(const mesh::Mesh& mesh, const backend::Ledger& mine,
                                           const AwayBytes& away, comm::World world);
 

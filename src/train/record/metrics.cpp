@@ -37,7 +37,7 @@ struct KeptLines {
   std::int64_t last_step = 0;
 };
 
-// The whole lines of the file whose step is at most `last_step`.
+// The complete lines of the file with steps up to `last_step`.
 KeptLines lines_until(const std::string& path, std::int64_t last_step) {
   const files::MappedFile file(path);
   const std::string_view text = file.text();
@@ -66,7 +66,7 @@ OrderedJson to_object(const BytesByCategory& bytes) {
   return object;
 }
 
-// "tensor_bytes" and "tensor_waited_s", and so on.
+// Adds "tensor_bytes", "tensor_waited_s", and so on.
 void add_traffic(OrderedJson& object, const LayerTraffic& traffic) {
   for (const auto& [group, of_axis] : traffic) {
     const std::string axis(name_of(group));

@@ -20,37 +20,37 @@
 
 namespace penstock::train {
 
-// The first step after a start of the program has this.
+// Only the first step after a start of the program has these.
 struct StartMetrics {
   std::int64_t resumed_from = 0;  // step
-  Seconds load_s = 0;             // weights and moments, from wherever they were
+  Seconds load_s = 0;             // time to load weights and moments
 };
 
 struct StepMetrics {
   std::int64_t step = 0;           // from 1
-  std::optional<double> loss = 0;  // nats per target; none without targets
+  std::optional<double> loss = 0;  // nats per target; empty without targets
   double grad_norm = 0;            // before clipping
   double lr = 0;
   Tokens tokens = 0;  // trained on since the run began
   Seconds step_s = 0;
   Seconds time = 0;              // wall clock at the end of the step, since 1970
-  Seconds checkpoint_s = 0;      // that checkpoints and copies held up training since the last line
+  Seconds checkpoint_s = 0;      // lost to checkpoints and copies since the last line
   double tokens_per_second = 0;  // of this step
   double mfu = 0;                // model FLOP/s / measured rate of matrix products
   double bubble_fraction = 0;
   Bytes peak_bytes = 0;                          // of the fullest device
-  std::optional<double> copy_hidden;             // share of the copies' time without a waiting rank
-  std::optional<double> collective_hidden = {};  // the same of collectives between replicas
+  std::optional<double> copy_hidden;             // share of the copy time without a waiting rank
+  std::optional<double> collective_hidden = {};  // the same for collectives between replicas
   LayerTraffic traffic = {};
-  std::optional<ExpertLoad> load = {};         // of layers with experts
-  std::optional<DocumentWork> documents = {};  // of sequences of several documents
+  std::optional<ExpertLoad> load = {};         // if layers have experts
+  std::optional<DocumentWork> documents = {};  // if sequences have several documents
   std::optional<RankTimes> rank_times = {};    // every 20 steps
-  std::optional<StartMetrics> start = {};      // of the first step since the program started
+  std::optional<StartMetrics> start = {};      // only in the first step since the program started
   bool skipped = false;                        // no update: no targets, or loss or gradient not finite
   std::optional<double> evaluation_loss;       // after this step's update
 };
 
-// What is left without lists, which may be long.
+// Returns the metrics without their lists, which may be long.
 StepMetrics without_lists(StepMetrics metrics);
 
 // The TensorBoard curves of a step, "train/loss" and so on.
@@ -59,12 +59,12 @@ std::vector<files::NamedNumber> curves_of(const StepMetrics& metrics);
 // One line without its line end. Numbers read back as the same doubles; non-finite values are null.
 std::string to_json(const StepMetrics& metrics);
 
-// metrics.jsonl, with one line per step also after a resume.
+// metrics.jsonl: one line per step, also after a resume.
 class MetricsFile {
  public:
-  // Appends after `last_step`: removes lines of later steps and a half-written line first. 0: a new file.
-  // `last_line`: of that step, for a file that has not got it yet; may be empty. Throws InputError when a
-  // remaining line is not a metric, RunError when the file cannot be written.
+  // Opens the file for lines after `last_step` (0: a new file). First removes lines of later steps and a
+  // half-written line. `last_line`: the line of `last_step`, appended if the file lacks it; may be empty.
+  // Throws InputError if a line is not a step's metrics, RunError if the file cannot be written.
   MetricsFile(std::string path, std::int64_t last_step, const std::string& last_line = {});
   ~MetricsFile();
   MetricsFile(const MetricsFile&) = delete;
@@ -76,11 +76,11 @@ class MetricsFile {
   // Flushes the file to disk. Throws RunError naming the path.
   void flush();
 
-  // The same, once a second at most: for runs that go on without this host from copies of later steps than
-  // those of their last checkpoint.
+  // Calls flush() at most once a second: without this host, a run may resume from in-memory copies newer than
+  // its last checkpoint.
   void flush_at_times();
 
-  // A line that names the steps before `last_step` whose lines the file does not have; empty: it has all.
+  // A message that names the steps up to `last_step` that have no line; empty if all have one.
   const std::string& gap() const { return gap_; }
 
  private:
@@ -97,22 +97,22 @@ struct DeviceSummary {
   BytesByCategory measured_bytes;
 };
 
-// The bytes of a prediction: first the ledger's categories, then copies, host and disk, which no ledger
-// counts; last the total.
+// Predicted bytes: first the ledger's categories, then copies, host and disk, which the ledger does not
+// count; last the total.
 BytesByCategory predicted_bytes(const model::DeviceMemory& memory);
 
-// The peak resident set of one process, and the accounted parts of it.
+// The peak resident set of one process and its accounted parts.
 struct ResidentSummary {
   int first_device = 0;
-  Bytes at_start = 0;             // its peak before the first step
+  Bytes at_start = 0;             // peak before the first step
   Bytes predicted_libraries = 0;  // during steps, everything but tensors: code, data, buffers
-  Bytes libraries = 0;            // measured after the second
+  Bytes libraries = 0;            // measured after the second step
   Bytes predicted_tensors = 0;    // of its devices
-  Bytes predicted_host = 0;       // offloaded to the host's memory
+  Bytes predicted_host = 0;       // offloaded to host memory
   Bytes checkpoint_copy = 0;      // staging buffer of checkpoints
-  Bytes state_copies = 0;         // of train.buddy_every
+  Bytes state_copies = 0;         // copies of train.buddy_every
   Bytes tensors = 0;              // measured
-  Bytes measured = 0;             // of the process
+  Bytes measured = 0;             // peak resident set
 
   Bytes predicted() const {
     return std::max(
@@ -122,10 +122,10 @@ struct ResidentSummary {
 
 struct Summary {
   std::int64_t steps = 0;
-  std::int64_t resumed_from_step = 0;  // the checkpoint's; 0: a new run
+  std::int64_t resumed_from_step = 0;  // 0: a new run
   Tokens tokens = 0;                   // of all steps
-  Seconds wall_s = 0;                  // of the steps since then
-  double tokens_per_second = 0;        // over the steps since then
+  Seconds wall_s = 0;                  // of the steps since the resume
+  double tokens_per_second = 0;        // over the steps since the resume
   double mfu = 0;
   double loss = std::numeric_limits<double>::quiet_NaN();  // of the last step with targets
   std::optional<double> evaluation_loss;                   // after the last step
@@ -134,10 +134,10 @@ struct Summary {
   std::optional<double> collective_hidden = {};
   LayerTraffic traffic = {};  // of the last step
   Seconds step_s = 0;         // of the last step
-  Seconds checkpoint_s = 0;   // that checkpoints and copies held up training since then
+  Seconds checkpoint_s = 0;   // lost to checkpoints and copies since the resume
   std::int64_t skipped_steps = 0;
   std::string machine;
-  std::vector<double> rank_times;  // for equal work, over the median rank's; empty where they do not compare
+  std::vector<double> rank_times;  // for equal work, over the median rank's; empty if not comparable
   std::vector<DeviceSummary> devices;
   std::vector<ResidentSummary> processes;
 };

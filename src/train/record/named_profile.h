@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// profile.json (train/record/step_profile.h) as it is read: kernels and blocks by their names, which need not
-// be this program's.
+// Reads profile.json (train/record/step_profile.h). Kernels and blocks keep their names, which need not be
+// this program's.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,7 @@ namespace penstock::train {
 
 // Memory of one compute op.
 struct OpMemory {
-  std::array<Bytes, backend::kCategories> live{};  // [category], when it ended
+  std::array<Bytes, backend::kCategories> live{};  // [category], at the op's end
   Bytes peak = 0;                                  // peak total since the end of the previous compute op
 };
 

@@ -12,10 +12,10 @@
 namespace penstock::train {
 namespace {
 
-// Of /proc/self/smaps.
+// An entry of /proc/self/smaps.
 struct Mapping {
   std::uintptr_t begin = 0, end = 0;
-  bool of_program = false;  // read-only, private, of a library or of the program
+  bool of_program = false;  // read-only, private, from a library or the program
   bool changed = false;
 };
 

@@ -26,7 +26,7 @@ std::string flops_text(const ProgressState& state) {
          print_count(state.machine_flops) + "FLOP/s)";
 }
 
-// The most important first.
+// Most important first.
 std::vector<std::string> parts_of(const ProgressState& state) {
   std::vector<std::string> parts;
   parts.push_back("step " + std::to_string(state.step) + "/" + std::to_string(state.steps));
@@ -66,7 +66,7 @@ std::string progress_line(const ProgressState& state, int width) {
 
 Progress::Progress(Output output) : output_(std::move(output)) {}
 
-// From the pace since the first update: the time before it, and part of the first step, is start-up.
+// Uses the pace since the first update: earlier time, such as part of the first step, is start-up.
 Seconds Progress::remaining(const ProgressState& state) const {
   const auto done = static_cast<double>(state.step - first_step_);
   if (done <= 0) return -1;

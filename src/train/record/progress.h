@@ -23,14 +23,15 @@ struct ProgressState {
   Seconds remaining = 0;     // negative: unknown
 };
 
-// "step 120/400  loss 2.104  eval 2.200  12.3 K tokens/s  45.1 of 120 GFLOP/s  3 min 10 s left". Parts that
-// do not fit `width` columns are dropped from the right; a bar fills the rest. Never longer than width.
+// "step 120/400  loss 2.1040  3 min 10 s left  eval 2.2000  12.3 K tokens/s  45.1 GFLOP/s (38% of 120
+// GFLOP/s)". Parts that do not fit `width` columns are dropped from the right; a bar fills the rest. Never
+// longer than width.
 std::string progress_line(const ProgressState& state, int width);
 
-// The same in full, without a bar.
+// All parts, without a bar.
 std::string plain_progress_line(const ProgressState& state);
 
-// Every line is one write: a launcher mixes the output of its ranks.
+// Each line is one write, since a launcher mixes the output of its ranks.
 class Progress {
  public:
   struct Output {
@@ -42,7 +43,7 @@ class Progress {
   };
   explicit Progress(Output output);
 
-  // After each step. Draws at most ten times a second, but always the first and the last step.
+  // Call after each step. Draws at most ten times a second, but always the first and the last step.
   void update(ProgressState state);
 
   // Prints a separate line above the bar.
@@ -56,7 +57,7 @@ class Progress {
   Seconds remaining(const ProgressState& state) const;
 
   Output output_;
-  std::int64_t first_step_ = -1;  // where the pace begins
+  std::int64_t first_step_ = -1;  // start of the pace measurement
   Seconds first_time_ = 0;
   Seconds drawn_ = 0;
   bool drawn_any_ = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ranks are slow: the time that each takes for equal work, over the median of all ranks.
+// Finds slow ranks: each rank's time for equal work, over the median of all ranks.
 #pragma once
 
 #include <optional>
@@ -12,31 +12,31 @@
 
 namespace penstock::train {
 
-inline constexpr int kRankTimeSteps = 20;  // of a comparison
+inline constexpr int kRankTimeSteps = 20;  // per comparison
 inline constexpr double kSlowRank = 1.2;   // times the median
 
-// Times over the median rank's, by rank; of an even number of ranks the lower median counts.
+// Times over the median rank's, by rank. For an even number of ranks the lower median counts.
 struct RankTimes {
   std::vector<double> times;
   double greatest() const;
   std::vector<int> slow() const;  // ranks of at least kSlowRank
 };
 
-// Every 20 steps the ranks compare the median of their times of these steps, so that a single disturbed step
-// makes no rank slow. Calls are collective.
+// Every 20 steps the ranks compare the medians of their times in these steps, so one disturbed step makes no
+// rank slow. note() and of_run() are collective.
 class RankTimeWatch {
  public:
   // `names`: of all ranks.
   RankTimeWatch(comm::World world, comm::RankNames names);
 
-  // After each step: this rank's time for a unit of work; none: ranks cannot be compared in this run. The
-  // comparison when it is due.
+  // Call after each step with this rank's time for a unit of work; nullopt: ranks are not comparable in this
+  // run. Returns the comparison when it is due.
   std::optional<RankTimes> note(std::optional<double> time);
 
   // A sentence for each rank that is slow now and was not before.
   std::vector<std::string> newly_slow(const RankTimes& times);
 
-  // The mean of all comparisons, or one of the steps so far.
+  // The mean of all comparisons; before the first one, a comparison over the steps so far.
   std::optional<RankTimes> of_run();
 
  private:
@@ -44,7 +44,7 @@ class RankTimeWatch {
 
   comm::World world_;
   comm::RankNames names_;
-  std::set<int> slow_;          // that have been told
+  std::set<int> slow_;          // ranks already reported
   std::vector<double> recent_;  // this rank's, since the last comparison
   std::vector<double> sums_;    // by rank
   int comparisons_ = 0;

@@ -28,23 +28,23 @@ std::int64_t tokens_of_slice(const run::Run& run) {
   return run.slices.front().front().length * run.sequences();
 }
 
-// What steps add to what is there before the first one: pages of code, in bf16 also products' packing buffers
-// and generated kernels. Measured: in f32 10 to 22 MiB (models of up to 110 M parameters); in bf16 14 to 27,
-// of which 10 come with the number of a slice's hidden states, up to 16 K of them.
+// Memory that steps add: pages of code, in bf16 also products' packing buffers and generated kernels.
+// Measured: in f32 10 to 22 MiB (models of up to 110 M parameters); in bf16 14 to 27, of which 10 grow with
+// the elements of a slice's hidden states, up to 16 K of them.
 Bytes added_by_steps(const run::Run& run) {
   if (run.precision != model::Precision::BF16) return 14 * MiB;
   constexpr std::int64_t kAll = 16 * 1024;
   return 14 * MiB + 10 * MiB * std::min(tokens_of_slice(run) * run.shape().hidden, kAll) / kAll;
 }
 
-// One product in f32, of at most 2,048 × 512 by 512 × 8,192: after it this thread and its helpers have the
-// buffers of packed operands that the library keeps, some MiB a thread, and larger products need no more. A
-// product that needs larger ones leaves the smaller in place, so this comes before others.
+// Runs one product in f32, of at most 2,048 × 512 by 512 × 8,192. It gives this thread and its helpers the
+// buffers of packed operands that the library keeps, a few MiB per thread; larger products need no more. A
+// product that needs larger buffers leaves the smaller ones in place, so this comes before others.
 void fill_product_buffers(std::int64_t rows, std::int64_t inner, std::int64_t columns) {
   rows = std::min<std::int64_t>(rows, 2048);
   inner = std::min<std::int64_t>(inner, 512);
   columns = std::min<std::int64_t>(columns, 8192);
-  // Given back at once: tensors' memory would stay in their cache, and malloc's in its own.
+  // Returns to the system at once; tensors and malloc would keep the memory in their caches.
   const auto room = [](std::int64_t numbers) {
     return backend::HostMemory(numbers * static_cast<Bytes>(sizeof(float)));
   };
@@ -58,7 +58,7 @@ void fill_product_buffers(std::int64_t rows, std::int64_t inner, std::int64_t co
 }
 
 // Memory that stays mapped between steps for reuse: our large blocks and malloc's small ones. The address
-// sanitizer replaces malloc, whose own account is not even set up then.
+// sanitizer replaces malloc, whose statistics are not even set up then.
 Bytes free_for_reuse() {
   const Bytes cached = tensors_on_host() ? backend::cached_bytes() : 0;
 #ifdef __SANITIZE_ADDRESS__
@@ -112,7 +112,7 @@ void ResidentAccount::note_step(Bytes host) {
   constexpr int kSettled = 2;
   if (steps_ == kSettled) return;
   libraries_ = beside_tensors(host);
-  if (++steps_ < kSettled) release_pages();  // of what only a first step needs
+  if (++steps_ < kSettled) release_pages();  // pages that only a first step needs
 }
 
 std::vector<ResidentSummary> ResidentAccount::gather(Bytes checkpoint_copy, Bytes state_copies) const {

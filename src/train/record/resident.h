@@ -19,28 +19,28 @@ struct Resident {
 // Zeros where the system does not report them.
 Resident resident_memory();
 
-// One rank's part in the account of its process; ranks that are threads share one. All calls are collective.
+// One rank's part of its process's account; ranks that are threads share a process. All calls are collective.
 class ResidentAccount {
  public:
-  // All must outlive it. Products get their buffers here, so that they count as what is there before steps.
+  // The arguments must outlive it. Allocates matrix products' buffers, so they count as present before steps.
   ResidentAccount(const run::Run& run, const backend::Ledger& ledger, comm::World world);
 
-  // Call before the first step: lets go of the program's pages that only the start needed, and predicts what
-  // steps will have beside tensors. `pinned`: of this rank's room for records, what is resident already.
+  // Call before the first step. Drops program pages that only the start needed, and predicts the steps'
+  // memory other than tensors. `pinned`: bytes of this rank's room for records already resident.
   void begin(Bytes pinned);
 
-  // Call between two steps. Resident bytes that are neither tensors nor offloaded records nor copies of
-  // states count as the libraries', when these have loaded everything: after the second step, or the only
-  // one. `host`: this rank's peak of records in host memory, and the copies that it has made there.
+  // Call between two steps. After the second (or only) step, when libraries have loaded everything, resident
+  // bytes other than tensors, offloaded records and state copies count as the libraries'. `host`: this rank's
+  // peak of records in host memory plus its state copies there.
   void note_step(Bytes host);
 
-  // For every process, on all ranks. `checkpoint_copy` and `state_copies` are of this rank.
+  // Returns one summary per process, on all ranks. `checkpoint_copy` and `state_copies` are this rank's.
   std::vector<ResidentSummary> gather(Bytes checkpoint_copy, Bytes state_copies) const;
 
  private:
-  void release_pages() const;  // of the process: by one of its ranks
+  void release_pages() const;  // once per process
 
-  // Of this process: resident bytes that are neither tensors nor in `host` nor free for reuse.
+  // This process's resident bytes other than tensors, `host` and memory that is free for reuse.
   Bytes beside_tensors(Bytes host) const;
 
   const run::Run& run_;

@@ -36,7 +36,7 @@ bool has_a_step(const std::string& path) {
   std::ifstream metrics(fs::path(path) / files::kMetrics);
   std::string line;
   if (std::getline(metrics, line) && !metrics.eof()) return true;
-  // Any but those that were being written, step-000050.partial, counts.
+  // Any checkpoint counts except partial ones, step-000050.partial.
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(fs::path(path) / files::kCheckpoints, none)) {
     if (entry.path().extension() != ".partial") return true;
@@ -44,7 +44,7 @@ bool has_a_step(const std::string& path) {
   return false;
 }
 
-// Every run makes the lock before its first file: a run.toml without it is not a run's.
+// Every run creates the lock before its first file, so a run.toml without a lock is not a run's.
 bool began_without_a_step(const std::string& path) {
   for (const char* later : {files::kSummary, files::kTimeline, files::kReport, files::kWeights}) {
     if (exists(path, later)) return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The directory of one run: made, locked, and never shared with another run.
+// The directory of one run: created, locked, and never shared with another run.
 #pragma once
 
 #include <string>
@@ -11,17 +11,18 @@ namespace penstock::train {
 
 enum class RunStart { New, Resume };
 
-// The schedule.csv of a run directory whose run file names it; empty: there is none, or it is no run's.
+// Path of the schedule.csv of a run directory whose run file names it; empty if there is none or it belongs
+// to no run.
 std::string kept_schedule(const std::string& directory);
 
 class RunDirectory {
  public:
-  // Makes the directory with its parents, or takes an existing one, and locks it until the object is
-  // destroyed or the process ends. A new run takes over the directory of one that completed no step.
-  // `schedule_file` is the run's, empty without one. Throws InputError, with nothing written, when the path
-  // is not a directory or not writable; when a new run finds files of another one; when a resumed run finds
-  // none; when the copy of the schedule would replace a schedule.csv that is no run's; when another process
-  // holds the lock. check() makes the same checks but the lock's, and creates nothing.
+  // Creates the directory with its parents, or takes an existing one, and locks it until the object is
+  // destroyed or the process ends. A new run takes over the directory of a run that completed no step.
+  // `schedule_file`: the run's, may be empty. Throws InputError and writes nothing if the path is no
+  // directory or not writable, a new run finds another run's files, a resumed run finds none, the copy of the
+  // schedule would replace a schedule.csv that is no run's, or another process holds the lock. check() does
+  // the same checks except the lock's, and creates nothing.
   RunDirectory(std::string path, RunStart start, const std::string& schedule_file = {});
   static void check(const std::string& path, RunStart start, const std::string& schedule_file = {});
   ~RunDirectory();

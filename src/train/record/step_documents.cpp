@@ -18,7 +18,7 @@ bool are_lengths(const OrderedJson& list) {
          });
 }
 
-// Sequences of one micro-batch, all equally long.
+// Whether these are one micro-batch's sequences, all of equal length.
 bool are_documents(const OrderedJson& sequences, std::int64_t count) {
   if (!sequences.is_array() || std::ssize(sequences) != count) return false;
   if (!std::ranges::all_of(sequences, are_lengths)) return false;

@@ -2,8 +2,8 @@
 // The documents of a run's last step in the first pipeline, as stored in the run directory.
 //
 // documents.json: {"step": 12, "fewest": [2048, ...], "most": [...], "micro_batches": [[[120, 800, ...],
-// ...], ...]}: of each micro-batch and sequence the lengths of its documents in tokens; fewest and most as in
-// run::StepContent.
+// ...], ...]}. "micro_batches" has the document lengths in tokens of each sequence of each micro-batch;
+// "fewest" and "most" are as in run::StepContent.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct StepDocuments {
 
 std::string to_json(const StepDocuments& documents);
 
-// Throws InputError that begins with `origin` for what is no such file, or of other micro-batches and
-// sequences than the run's.
+// Throws InputError that begins with `origin` if the text has another form, or other numbers of micro-batches
+// and sequences than the run.
 StepDocuments parse_step_documents(std::string_view json, const run::Run& run, std::string_view origin);
 
 }  // namespace penstock::train

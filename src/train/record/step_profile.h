@@ -21,7 +21,7 @@ struct StepProfile {
   std::vector<std::vector<nn::KernelCall>> devices;
 };
 
-// The calls of every rank on rank 0, from each rank's own; empty on the others. Collective.
+// Gathers the calls of every rank on rank 0; empty on the others. Collective.
 StepProfile gather_profile(std::int64_t step, const std::vector<nn::KernelCall>& mine,
                            comm::Pipeline pipeline);
 

@@ -64,7 +64,7 @@ schedule::ExchangeSpan parse_span(const Json& entry, std::size_t exchanges, cons
   return span;
 }
 
-// Every device's spans, by start.
+// Each device's spans, ordered by start.
 std::vector<std::vector<schedule::ExchangeSpan>> parse_exchange(const Json& devices,
                                                                 const schedule::Program& program,
                                                                 std::string_view origin, std::int64_t step) {
@@ -105,7 +105,7 @@ std::vector<OpMemory> parse_memories(const Json& entries, const schedule::Device
   return memory;
 }
 
-// Of every rank, if they are there.
+// Events of every rank; empty if the step has none.
 std::vector<std::vector<schedule::Event>> parse_ranks(const Json& lists, const schedule::Program& program,
                                                       std::string_view origin, std::int64_t step) {
   std::vector<std::vector<schedule::Event>> ranks;
@@ -148,7 +148,7 @@ StepTimeline parse_step(const Json& entry, const schedule::Program& program, std
   return step;
 }
 
-// A list for each device or rank, of entries that `numbers` prints; nothing where there is none.
+// One list per device or rank, with entries printed by `numbers`; empty text without lists.
 template <class Entry, class Numbers>
 std::string lists_json(const char* key, const std::vector<std::vector<Entry>>& lists, Numbers&& numbers) {
   if (lists.empty()) return "";

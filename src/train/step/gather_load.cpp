@@ -11,7 +11,7 @@ ExpertLoad gather_load(const run::Run& run, std::map<int, nn::Stage>& stages, co
   const auto ranks = static_cast<std::size_t>(run.mesh.ranks_per_stage());
   const std::size_t rank = static_cast<std::size_t>(world->rank()) % ranks;
   std::vector<std::int64_t> rows(layers * experts);
-  std::vector<double> losses(2 * layers * ranks);  // [balance, z][layer][rank], on all other ranks 0
+  std::vector<double> losses(2 * layers * ranks);  // [balance, z][layer][rank]; 0 for other ranks
   for (auto& [number, stage] : stages) {
     const nn::RouterFacts facts = stage.take_router_facts();
     for (std::size_t i = 0; i < facts.chosen.size(); ++i) {

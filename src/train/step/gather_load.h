@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The choices of all ranks' routers in the step that ends.
+// Gathers the choices of all ranks' routers at the end of a step.
 #pragma once
 
 #include <map>
@@ -11,8 +11,8 @@
 
 namespace penstock::train {
 
-// Of a run with experts; takes the stages' facts. The losses are added in the order of layers and ranks, so
-// their bits do not depend on how layers are cut into stages. Collective.
+// For runs with experts; takes the router facts out of the stages. Losses are added in the order of layers
+// and ranks, so their bits do not depend on how layers are cut into stages. Collective.
 ExpertLoad gather_load(const run::Run& run, std::map<int, nn::Stage>& stages, comm::World world);
 
 }  // namespace penstock::train

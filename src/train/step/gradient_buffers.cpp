@@ -42,7 +42,7 @@ void GradientBuffers::expect(const schedule::DeviceProgram& list) {
   for (auto& [one, members] : classes_) members.left = members.expected;
 }
 
-// The output layer is differentiated with its forward, norms and embedding with the gradients of the inputs.
+// The output layer's gradients are formed in its forward, norms' and embedding's with the input gradients.
 GradientBuffers::Phase GradientBuffers::phase_of(const nn::Parameter& parameter) {
   if (parameter.name == nn::kOutputName || parameter.name == nn::kFinalNormName) return Phase::Output;
   return parameter.is_matrix && parameter.name != nn::kEmbeddingName ? Phase::Weight : Phase::Input;
@@ -82,7 +82,7 @@ void GradientBuffers::leave(const Op& op) {
   }
 }
 
-// All of a unit's buffers begin together.
+// Allocates all of a unit's buffers together.
 void GradientBuffers::make_room(int unit) {
   for (Phase phase : {Phase::Output, Phase::Input, Phase::Weight}) {
     const auto found = classes_.find({unit, phase});

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gradients of one rank as sums over groups of the batch (docs/mesh.md, "Equal bits"): each group's
-// micro-batches add up in a buffer of their own; complete groups are added in an aligned binary tree. So the
-// bits are those of any number of replicas that the groups are shared out over. Of passing units (units.h)
-// gradients exist from the first contribution until drop().
+// micro-batches add up in a separate buffer; complete groups are added in an aligned binary tree. So the bits
+// do not depend on the number of replicas. Gradients of passing units (units.h) exist in full from the first
+// contribution until drop().
 //
-// A parameter has at most as many buffers as run::gradient_buffers says; those of other units stay.
+// A parameter has at most run::gradient_buffers buffers; those of units that do not pass stay allocated.
 #pragma once
 
 #include <cstdint>
@@ -19,21 +19,22 @@ namespace penstock::train {
 
 class GradientBuffers {
  public:
-  // `list` is the device's of run.program; run and units outlive the buffers.
+  // `list`: the device's in run.program. Run and units must outlive the buffers.
   GradientBuffers(const run::Run& run, const schedule::DeviceProgram& list, Units& units);
 
-  // The next step's list, instead.
+  // Replaces the list by the next step's.
   void expect(const schedule::DeviceProgram& list);
 
-  // Around every op that adds to gradients: puts the buffers of the op's group into its parameters, and adds
-  // up the groups that it completes. After the last one a parameter's gradient is the sum over all groups.
+  // Call around ops that add to gradients. enter() puts the buffers of the op's group into its parameters;
+  // leave() adds up the groups that the op completes. After the last op a parameter's gradient is the sum
+  // over all groups.
   void enter(const schedule::Op& op);
   void leave(const schedule::Op& op);
 
-  // A passing unit's gradients become their own parts, of the shares' size.
+  // Shrinks a passing unit's gradients to this rank's own parts, of the shares' size.
   void drop(int unit);
 
-  // For the next step.
+  // Call before the next step.
   void clear();
 
  private:
@@ -44,7 +45,7 @@ class GradientBuffers {
     Phase phase = Phase::Weight;
     friend auto operator<=>(const Class&, const Class&) = default;
   };
-  // The sum of 2^level groups, the index-th such row.
+  // The sum of the 2^level groups from group index * 2^level on.
   struct Node {
     int level = 0;
     std::int64_t index = 0;
@@ -52,7 +53,7 @@ class GradientBuffers {
   };
   struct Buffers {
     nn::Parameter* parameter = nullptr;
-    std::map<std::int64_t, at::Tensor> open;  // by group, but the current one
+    std::map<std::int64_t, at::Tensor> open;  // by group, except the current one
     std::map<Node, at::Tensor> complete;
     std::vector<at::Tensor> spare;
     at::Tensor own;  // of a passing unit's parameter: its own part, once reduced
@@ -60,8 +61,8 @@ class GradientBuffers {
   struct Members {
     std::vector<Buffers> buffers;
     std::vector<std::int64_t> expected;  // [group] ops that contribute
-    std::vector<std::int64_t> left;      // of these, in this step
-    std::int64_t current = -1;           // group
+    std::vector<std::int64_t> left;      // still to come in this step
+    std::int64_t current = -1;           // group; -1: none
   };
 
   static Phase phase_of(const nn::Parameter& parameter);

@@ -3,7 +3,7 @@
 //
 // Compute ops run at once on the calling thread. Sends and receives are posted without blocking and polled
 // between ops; a compute op waits for the receives it names. Collectives of replicas advance at every kernel
-// and in every wait, copies of offloading on threads of their own; both are waited for likewise. Every op
+// and during every wait; offload copies run on their own threads. Ops wait for both in the same way. Every op
 // leaves one event in the timeline.
 #pragma once
 
@@ -32,19 +32,19 @@
 
 namespace penstock::train {
 
-// The tokens of one step of one pipeline, on every device: m micro-batches of b sequences of s tokens, where
-// s may be another one in each. Of several replicas each has its own micro-batches.
+// The tokens of one step of one pipeline, on every device: m micro-batches of b sequences of s tokens; s may
+// differ between micro-batches. Each replica has its own micro-batches.
 struct StepTokens {
   std::vector<at::Tensor> tokens;       // m × [b, s] int64
   std::vector<at::Tensor> targets;      // m × [b, s] int64; -1: no target
-  std::vector<at::Tensor> documents;    // m × [b, s] int64, contiguous, as in nn::Documents; or empty: none
+  std::vector<at::Tensor> documents;    // m × [b, s] int64, contiguous, as in nn::Documents; may be empty
   std::int64_t target_count = 0;        // targets that are not -1, over all micro-batches of all replicas
-  Tokens token_count = 0, padding = 0;  // the same of documents and behind them; of TokenData
-  // s of each micro-batch in the replica that has fewest, and in the one that has most; empty: as here.
+  Tokens token_count = 0, padding = 0;  // of all replicas: in documents, and after them; from TokenData
+  // Smallest and largest s of each micro-batch over the replicas; empty: s is the same on all.
   std::vector<Tokens> fewest = {}, most = {};
 };
 
-// What a plan for the step depends on; nothing without documents.
+// Inputs of a plan for the step; empty without documents.
 run::StepContent content_of(const StepTokens& step);
 
 enum class Mode { Train, Evaluate };
@@ -54,33 +54,33 @@ struct StepResult {
   // stage.
   std::vector<double> loss_sums;
   std::vector<schedule::Event> events;  // one per op, seconds since the step began here
-  backend::DeviceClock clock;           // theirs
+  backend::DeviceClock clock;           // of the events
   std::vector<OpMemory> memory;         // one per op of the compute lane, in order; empty without a ledger
 
   // Processor time of this rank's thread for each op: the op's duration when no other rank shares the core.
   // Time of the rank's other threads is not included. Transfers have 0.
   std::vector<Seconds> processor_seconds;  // others' requests not included
 
-  std::vector<schedule::ExchangeSpan> exchanges;  // serving others, and waiting for them inside own ops
+  std::vector<schedule::ExchangeSpan> exchanges;  // spans of serving others, or waiting for them
 };
 
-// This device's parts, which a program's ops use.
+// This device's parts that a program's ops use.
 struct DeviceParts {
   std::map<int, nn::Stage>& stages;           // by number
   comm::Pipeline pipeline;                    // rank = device; its waits run `meanwhile`
-  nn::TensorGroup& tensor;                    // of this rank
-  const nn::ContextGroup& context;            // the same
+  nn::TensorGroup& tensor;                    // this rank's
+  const nn::ContextGroup& context;            // this rank's
   nn::VocabularyShard* vocabulary = nullptr;  // when the run shards the vocabulary
-  comm::Communicator* visitors = nullptr;     // all its ranks; null: those of the pipeline
+  comm::Communicator* visitors = nullptr;     // ranks of the vocabulary; null: the pipeline's
   Offloader* offloader = nullptr;             // when the program has copies
   ExchangeServer* exchange = nullptr;         // when the program has exchange
   GradientBuffers* gradients = nullptr;       // when training
-  ReplicaLane* replicas = nullptr;            // of several replicas
+  ReplicaLane* replicas = nullptr;            // with several replicas
   std::function<bool()> meanwhile;            // serves others, moves collectives; true if anything moved
-  backend::Ledger* ledger = nullptr;          // of this rank; may be null
-  FlightRecorder* recorder = nullptr;         // the same
-  // STEP: first adds up the loss sums of the step over all ranks, which so wait for one another; then the
-  // rest. May be empty when evaluating.
+  backend::Ledger* ledger = nullptr;          // this rank's; may be null
+  FlightRecorder* recorder = nullptr;         // this rank's; may be null
+  // Called by STEP: first sum_losses, which adds the loss sums over all ranks and so makes them wait for one
+  // another; then optimizer_step. May be empty when evaluating.
   std::function<void(const std::vector<double>& loss_sums)> sum_losses;
   std::function<void()> optimizer_step;
 };

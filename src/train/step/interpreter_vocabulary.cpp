@@ -16,7 +16,7 @@ namespace penstock::train {
 using schedule::Op;
 using schedule::OpKind;
 
-// The event begins when all devices have arrived: its duration is that of the visit.
+// The event begins when all devices have arrived, so its duration is that of the visit.
 void Interpreter::visit_vocabulary(std::uint32_t index) {
   const Op& op = list_.ops[index];
   const std::size_t here = slot(op.key);
@@ -57,7 +57,7 @@ at::Tensor Interpreter::embedded(const Op& op) {
       [&](std::int64_t first, std::int64_t count) { return rows.narrow(0, first, count); }));
 }
 
-// All rows, since every rank of the tensor group has some of the tokens' embeddings.
+// Uses all rows, since every rank of the tensor group has some of the tokens' embeddings.
 void Interpreter::add_own_embedding_gradient(const Op& op, at::Tensor gradient) {
   const at::Tensor tokens = rows_of_slice(step_->tokens, op);
   nn::GatheredRows gathered =

@@ -48,7 +48,7 @@ nn::ExpertGroup LayerGroups::make_experts(const comm::Groups& groups) {
   return nn::ExpertGroup(*polling_experts_);
 }
 
-// A micro-batch's tokens are on its tensor and context ranks, a step's on all replicas too.
+// A micro-batch's tokens are on its tensor and context ranks, a step's also on all replicas.
 void LayerGroups::prepare_balance(const comm::Groups& groups) {
   if (run_.shape().experts == 1 || run_.options.moe.balance_coefficient == 0) return;
   const auto add = [&](comm::Communicator& ranks) {

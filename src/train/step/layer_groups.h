@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ranks that compute a stage's layers together with this one: its tensor, context and expert groups.
-// Their waits run `meanwhile`, which advances what goes on beside them.
+// Their waits run `meanwhile`, which advances concurrent work.
 #pragma once
 
 #include <array>
@@ -22,26 +22,26 @@ namespace penstock::train {
 
 class LayerGroups {
  public:
-  // Run and groups outlive these. Collective.
+  // Run and groups must outlive this. Collective.
   LayerGroups(const run::Run& run, const comm::Groups& groups, std::function<bool()> meanwhile);
 
   nn::TensorGroup& tensor() { return tensor_; }
   const nn::ContextGroup& context() const { return context_; }
   const nn::ExpertGroup& experts() const { return experts_; }
-  comm::Communicator* vocabulary() { return polling_vocabulary_.get(); }  // null: those of the pipeline
+  comm::Communicator* vocabulary() { return polling_vocabulary_.get(); }  // null: use the pipeline's
 
-  // Adds up the routers' choices over the ranks that have the tokens whose load is evened out. Collective.
+  // Sums the routers' choices over the ranks whose tokens are balanced together. Collective.
   void sum_choices(std::span<std::int64_t> counts);
 
-  // Of this rank from restart() to read_waits(), in the order of kLayerAxes; zero where there is one rank.
+  // This rank's traffic from restart() to read_waits(), in the order of kLayerAxes; 0 for axes of one rank.
   using OfAxes = std::array<double, kLayerAxes.size()>;
   struct Traffic {
     OfAxes sent{}, waited{};  // bytes, seconds
   };
   void restart();
-  void read_waits(const backend::DeviceClock& clock);  // until the device is through with them
+  void read_waits(const backend::DeviceClock& clock);  // blocks until the device has passed them
   Traffic traffic() const;
-  // Seconds of one op's time, which is of the same clock.
+  // Seconds waited during the op, which must be on the clock of read_waits().
   Seconds waited_during(const schedule::Event& op) const;
 
  private:

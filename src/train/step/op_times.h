@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the ops of a step began and ended on the compute device, whose clock is read when the step is over.
+// Start and end of a step's ops on the compute device; its clock is read after the step.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ class OpTimes {
 
   void begin(std::uint32_t op) { spans_[op] = Span{.start = backend::moment_now(), .end = {}}; }
   void end(std::uint32_t op) { spans_[op]->end = backend::moment_now(); }
-  // Of an op whose lane has a time of its own.
+  // For an op whose lane measures its own time.
   void forget(std::uint32_t op) { spans_[op].reset(); }
   void note(std::uint32_t op, const schedule::Event& event) {
     events_[op] = event;
@@ -25,7 +25,7 @@ class OpTimes {
 
   const backend::DeviceClock& clock() const { return clock_; }
 
-  // Waits until the device has done them.
+  // Blocks until the device has finished the ops.
   std::vector<schedule::Event> events();
 
  private:

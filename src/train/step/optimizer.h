@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // AdamW over the master weights of one rank (Loshchilov and Hutter 2019), with decoupled weight decay.
 //
-// Bits do not depend on how parameters are distributed over ranks: an element's update depends on nothing
-// else but the gradient norm, and that is the root of an exact sum.
+// Bits do not depend on how parameters are distributed over ranks: an element's update depends on other
+// elements only through the gradient norm, the root of an exact sum.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,7 +16,8 @@
 
 namespace penstock::train {
 
-// Of step 1, 2, ..., steps: linear from 0 over warmup_steps, then a cosine to min_lr at the last step, or lr.
+// Learning rate of step 1, 2, ..., steps: linear from 0 over warmup_steps, then a cosine to min_lr at the
+// last step, or constant lr.
 double learning_rate(const run::TrainOptions& options, std::int64_t step);
 
 // The factor that brings the gradient's norm to at most `clip`; 1 if it already is, or if clip is 0 (off).
@@ -31,12 +32,12 @@ class Optimizer {
     double weight_decay = 0;
   };
 
-  // The parameters must outlive the optimizer. Of parameters that share a master the first is updated. Copies
-  // have their own moments, which stay equal to the owner's if both get the same gradient.
+  // The parameters must outlive the optimizer. Of parameters that share a master only the first is updated.
+  // Copies have their own moments, which stay equal to the owner's if both get the same gradient.
   Optimizer(const std::vector<nn::Parameter*>& parameters, const run::TrainOptions& options);
 
-  // Of the gradients' parts that this rank alone counts (Parameter::written). Added over all ranks, the whole
-  // gradient's.
+  // Sum of squares of the gradient parts that only this rank counts (Parameter::written); added over all
+  // ranks it is the whole gradient's.
   ExactSum square_sums() const;
 
   // Multiplies the gradients' own parts by gradient_scale, then updates moments and masters. The stage

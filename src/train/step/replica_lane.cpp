@@ -19,7 +19,7 @@ namespace {
 using schedule::Op;
 using schedule::OpKind;
 
-// Of all units, no share is longer.
+// The longest share of all units.
 std::int64_t longest_share(const Units& units) {
   std::int64_t longest = 1;
   for (const auto& [number, unit] : units) {
@@ -46,7 +46,7 @@ std::string name_of(const run::Run& run, const Op& op) {
   return (op.kind == OpKind::ReduceGradients ? "REDUCE_GRAD of " : "GATHER_WEIGHTS of ") + unit;
 }
 
-// The parameter whose weight this one's is: another's for the output side of tied embeddings.
+// The parameter that owns this one's weight: another one for the output side of tied embeddings.
 const nn::Parameter& owner_of(const nn::Parameter& parameter, const Unit& unit) {
   const auto same = [&](const nn::Parameter* other) { return other->master.is_same(parameter.master); };
   return **std::ranges::find_if(unit.parameters, same);
@@ -61,7 +61,7 @@ comm::SharedBuffer whole(const nn::Parameter& parameter, const at::Tensor& tenso
   return buffer;
 }
 
-// The own share, cut once more.
+// This rank's share, cut again into one share per rank.
 comm::SharedBuffer own_copies(const nn::Parameter& parameter, const at::Tensor& tensor, int ranks) {
   const mesh::Shard own = parameter.share();
   comm::SharedBuffer buffer{
@@ -100,7 +100,7 @@ void ReplicaLane::reduce(Flight& flight) {
   for (const Family& family : families_) reduce(flight, family);
 }
 
-// Scattered over the ranks of a shard group, then all-reduced between those with the same share.
+// Reduce-scatters over the ranks of a shard group, then all-reduces between those with the same share.
 void ReplicaLane::reduce(Flight& flight, const Family& family) {
   if (!family.groups) return;
   const auto& [sharing, copying] = *family.groups;
@@ -126,7 +126,7 @@ void ReplicaLane::gather(Flight& flight) {
   gathered_[flight.op.key.stage] = true;
 }
 
-// Memory for the weights, with the own parts: others have kept theirs up to date.
+// Allocates the weights and fills in the own parts; other ranks have kept theirs up to date.
 void ReplicaLane::restore(Unit& unit) const {
   const backend::CategoryScope scope(model::Category::Weights);
   for (nn::Parameter* parameter : unit.parameters) {

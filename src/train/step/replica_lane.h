@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collectives of one rank with its replicas (docs/mesh.md, "Replicas"): gradients are summed and weights
-// gathered piece by piece while the rank computes. Ops are carried out one after the other, in the order in
-// which they start: dense weights among their replicas, then experts among theirs.
+// Collectives of one rank with its replicas (docs/mesh.md, "Replicas"): gradients are summed and weights
+// gathered piece by piece while the rank computes. Ops run one after another, in the order in which they
+// start: dense weights among their replicas, then experts among theirs.
 #pragma once
 
 #include <array>
@@ -22,40 +22,40 @@
 
 namespace penstock::train {
 
-// On a card by the rank's stream: a collective is under way from where its data is ready there to where its
+// On a card, times are on the rank's stream: a collective lasts from when its data is ready there to when its
 // result is.
 struct CollectiveFacts {
   Seconds busy = 0;     // of this rank's collectives
-  Seconds waiting = 0;  // of its computing thread, for them alone
+  Seconds waiting = 0;  // of its compute thread, for collectives only
 };
 
 class ReplicaLane {
  public:
-  // All arguments outlive the lane; the groups have several replicas, of dense weights or of experts.
+  // The arguments must outlive the lane. The groups have several replicas of dense weights or experts.
   ReplicaLane(const run::Run& run, const comm::Groups& groups, Units& units, GradientBuffers& gradients);
 
-  void begin();  // a step
+  void begin();  // call before each step
 
-  // GATHER_WEIGHTS or REDUCE_GRAD over the replicas, op `index` of the list. A passing unit's weights get
-  // their memory here, its gradients lose theirs in finish().
+  // Starts GATHER_WEIGHTS or REDUCE_GRAD over the replicas, op `index` of the list. Allocates a passing
+  // unit's weights; finish() drops its full gradients.
   void start(std::uint32_t index, const schedule::Op& op);
-  // A passing unit's weights.
+  // Frees a passing unit's weights.
   void release(const schedule::Op& op);
 
-  // Moves what can be moved, without waiting; true if anything was.
+  // Makes progress without waiting; returns true if anything moved.
   bool advance() { return lane_.advance(); }
 
   // Waits for all ops up to this index while running `meanwhile`.
   void finish(std::uint32_t index, const std::function<bool()>& meanwhile);
 
-  // Ends a step, all of whose ops are finished: the event of each that moved anything, by the clock.
+  // Ends a step, whose ops are all finished: reports the event of each that moved data, in `clock` seconds.
   using Note = std::function<void(std::uint32_t op, const schedule::Event& event)>;
   void report(const backend::DeviceClock& clock, const Note& note);
 
-  // The masters have changed: weights that were gathered before are out of date.
+  // Call when the masters have changed: weights gathered before are out of date.
   void forget_weights() { gathered_.clear(); }
 
-  CollectiveFacts facts() const { return facts_; }  // of the step reported last
+  CollectiveFacts facts() const { return facts_; }  // of the last reported step
 
  private:
   struct Flight {
@@ -74,7 +74,7 @@ class ReplicaLane {
     backend::Moment start, end;
   };
 
-  // Parameters that the same ranks have; no groups where this rank alone has them.
+  // Parameters with the same replica groups; null if only this rank has them.
   struct Family {
     bool experts = false;
     const comm::ReplicaGroups* groups = nullptr;
@@ -93,8 +93,8 @@ class ReplicaLane {
   GradientBuffers& gradients_;
   std::array<Family, 2> families_;
   at::Tensor room_;
-  std::map<comm::ShareLane::Ticket, Span> spans_;  // of the step's operations, not reported yet
-  std::vector<Span> waits_;                        // the same of finish()
+  std::map<comm::ShareLane::Ticket, Span> spans_;  // of this step's operations, not reported yet
+  std::vector<Span> waits_;                        // the same for finish()
   comm::ShareLane lane_;
   std::deque<Flight> flights_, finished_;
   std::map<int, bool> gathered_;  // units whose weights are up to date

@@ -13,9 +13,9 @@
 namespace penstock::train {
 namespace {
 
-// This rank's copies of one parameter, by the part of the tensor that they are copies of.
+// This rank's copies of one parameter, with the part of the tensor that each is a copy of.
 struct Copies {
-  std::int64_t parts = 1;  // different parts of the whole tensor: 1 norm, or as many as key heads
+  std::int64_t parts = 1;  // different parts of the whole tensor: 1 for a norm, else the key heads
   std::vector<std::pair<std::int64_t, nn::Parameter*>> own;  // in the order of the shards
 };
 
@@ -27,11 +27,11 @@ bool has_copies(const nn::Parameter& parameter, int shards) {
   return cut == mesh::Cut::KeyHeads && parts < shards;
 }
 
-// Each rank's shards are added first, a tree of their own; then the ranks.
+// Adds each rank's shards first, as a tree, then the ranks.
 void sum_copies(const Copies& copies, comm::Communicator& ranks) {
   const nn::Parameter& first = *copies.own.front().second;
   const at::Tensor like = first.own_part(first.gradient);
-  std::vector<at::Tensor> addends;  // of each shard, zeros where it has another part
+  std::vector<at::Tensor> addends;  // [shard], zeros for other parts
   for (const auto& [part, parameter] : copies.own) {
     at::Tensor addend = at::zeros({copies.parts, like.numel()}, like.options());
     addend.select(0, part).copy_(parameter->own_part(parameter->gradient).view({-1}));

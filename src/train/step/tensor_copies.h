@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parameters of which several shards of a tensor group hold a copy (docs/mesh.md, "Tensor ranks"): norms, and
-// key heads where there are fewer than shards. Each copy's gradient comes from its shard's tokens or query
-// heads alone.
+// key heads if there are fewer than shards. Each copy's gradient comes only from its shard's tokens or query
+// heads.
 #pragma once
 
 #include <vector>
@@ -11,9 +11,9 @@
 
 namespace penstock::train {
 
-// The sum of every such parameter's gradients over its copies, in each of them. Copies are added as a tree
-// over the group's shards, so the bits do not depend on the number of ranks. `parameters`: this rank's, after
-// their sums over replicas. Once a step; collective.
+// Sets the gradient of every copy to the sum over the parameter's copies. Adds them as a tree over the
+// group's shards, so the bits do not depend on the number of ranks. `parameters`: this rank's, after their
+// sums over replicas. Call once per step; collective.
 void sum_tensor_copies(const std::vector<nn::Parameter*>& parameters, nn::TensorGroup& group);
 
 }  // namespace penstock::train

@@ -14,7 +14,7 @@
 namespace penstock::train {
 namespace {
 
-// Of each shard on this rank.
+// One entry per shard on this rank.
 struct Sides {
   std::vector<nn::Parameter*> input, output;
 };

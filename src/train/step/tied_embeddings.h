@@ -9,7 +9,7 @@
 
 namespace penstock::train {
 
-// Returns when the other side's device has come to this point of the step too.
+// Blocks until the other side's device has also reached this point of the step.
 void meet_tied_side(int peer, comm::Pipeline pipeline);
 
 // Replaces the own parts of both sides' buffers by input side + output side, added in this order on any

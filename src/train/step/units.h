@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parameters of one rank by unit (schedule/units.h): what is gathered and reduced together.
+// The parameters of one rank by unit (schedule/units.h); a unit is gathered and reduced together.
 #pragma once
 
 #include <map>

@@ -11,7 +11,7 @@
 namespace penstock::nn::kernels {
 namespace {
 
-// The loss of each row, and with `gradient` (the logits' own memory) its gradient.
+// Computes each row's loss and, if `gradient` is not null (the logits' own memory), its gradient.
 template <class Element>
 void all_rows(const Element* logits, const at::Tensor& targets, std::int64_t vocabulary, double scale,
               Element* gradient, double* losses) {

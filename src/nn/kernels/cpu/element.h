@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by all own kernels: element types, their rounding, and loops over rows.
+// Shared by our own kernels: element types, rounding, and loops over rows.
 //
-// Rows are independent, so the bits of a result do not depend on the number of threads; the order of sums
-// over rows depends on the sizes alone.
+// Rows are independent, so the bits of a result do not depend on the number of threads. The order of sums
+// over rows depends only on the sizes.
 #pragma once
 
 #include <ATen/Parallel.h>
@@ -17,20 +17,20 @@
 
 namespace penstock::nn::kernels {
 
-// The bits of the nearest bf16, ties to even, in the upper half; the lower is left over. Not for NaN. Integer
-// operations alone: the processor's own conversion flushes denormals to zero, so bits would depend on the
-// processor.
+// Returns the bits of the nearest bf16, ties to even, in the upper half; the lower half is arbitrary. Not for
+// NaN. Uses only integer operations: the processor's own conversion flushes denormals to zero, so bits would
+// depend on the processor.
 inline std::uint32_t number_to_upper_half(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   return bits + 0x7FFFu + ((bits >> 16) & 1u);
 }
 
-// The same of any value. c10's conversion branches on NaN, which prevents vectorised loops; this one selects.
+// The same for any value. c10's conversion branches on NaN, which prevents vectorisation; this one selects.
 inline std::uint32_t rounded_to_upper_half(float value) {
   return value == value ? number_to_upper_half(value) : 0x7FC00000u;
 }
 
-// The nearest value of the narrower type, ties to even.
+// Rounds to the nearest value of the narrower type, ties to even.
 template <class Element, class Number>
 inline Element narrowed(Number value) {
   return static_cast<Element>(value);
@@ -40,7 +40,7 @@ inline c10::BFloat16 narrowed<c10::BFloat16, float>(float value) {
   return {static_cast<std::uint16_t>(rounded_to_upper_half(value) >> 16), c10::BFloat16::from_bits()};
 }
 
-// The same of what is a number, but ties away from zero: half the work.
+// The same for values other than NaN, but ties away from zero: half the work.
 template <class Element>
 inline Element narrowed_number(float value) {
   return static_cast<Element>(value);
@@ -51,7 +51,7 @@ inline c10::BFloat16 narrowed_number<c10::BFloat16>(float value) {
           c10::BFloat16::from_bits()};
 }
 
-// Least number of rows of `width` elements per task.
+// Minimum number of rows of `width` elements per task.
 inline std::int64_t rows_per_task(std::int64_t width) {
   return std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, width));
 }

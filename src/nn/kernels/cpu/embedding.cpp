@@ -65,7 +65,7 @@ void accumulate_held_embedding_gradient(at::Tensor& grad_table, const mesh::Shar
     using Element = decltype(element);
     const Element* rows = grad.const_data_ptr<Element>();
     auto* sums = grad_table.data_ptr<Accumulator<Element>>();
-    // A task owns columns, so each sum is computed by one task over the tokens in order.
+    // Each task owns columns, so one task computes each sum over the tokens in order.
     at::parallel_for(0, h, rows_per_task(count), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t n = 0; n < count; ++n) {
         if (!shard.holds(ids[n])) continue;

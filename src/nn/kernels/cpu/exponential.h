@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exponential as plain arithmetic, so that loops over it vectorise; within 2 units in the last place of
-// f32.
+// The exponential in plain arithmetic, so that loops over it vectorise. Accurate to 2 units in the last place
+// of f32.
 #pragma once
 
 #include <bit>
@@ -9,7 +9,7 @@
 
 namespace penstock::nn::kernels {
 
-// Below -87 the result is that of -87 (1.6e-38), above 88 that of 88 (1.7e38); NaN stays NaN.
+// Clamps x to [-87, 88], so results lie in [1.6e-38, 1.7e38]. NaN stays NaN.
 inline float exponential(float x) {
   const float clamped = x < -87.0f ? -87.0f : (x > 88.0f ? 88.0f : x);
   constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it leaves the nearest integer in the low bits
@@ -27,9 +27,9 @@ inline float exponential(float x) {
   return fraction * std::bit_cast<float>(exponent);
 }
 
-// 2^x with fused multiply-adds, up to x = 126 and within 2 units in the last place of f32; below -125 the
-// result is that of -125 (2.4e-38); NaN stays NaN. Half the work of the above: the argument needs no
-// reduction in two parts, and the exponent is added as an integer.
+// 2^x with fused multiply-adds for x ≤ 126, within 2 units in the last place of f32. Clamps x to at least
+// -125 (result 2.4e-38). NaN stays NaN. Half the work of exponential(): the argument needs no reduction in
+// two parts, and the exponent is added as an integer.
 inline float power_of_two(float x) {
   const float clamped = x < -125.0f ? -125.0f : x;
   constexpr float kRound = 12582912.0f;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exponentials as accurate as the element type needs, with fused multiply-adds, whose range is kept by
-// integer operations: a clamp written with comparisons of floats becomes branches that the vectoriser turns
-// into masks of every later operation.
+// Exponentials as accurate as the element type needs, with fused multiply-adds. Integer operations clamp the
+// argument: a clamp with float comparisons becomes branches, which the vectoriser turns into masks on every
+// later operation.
 #pragma once
 
 #include <bit>
@@ -12,23 +12,23 @@
 
 namespace penstock::nn::kernels {
 
-// x within [low, high], low < 0 < high, by the order of the bits: that of positive floats is that of signed
-// integers, below which all negative ones are; unsigned, negative floats of greater magnitude come last. NaN
-// becomes one of the limits.
+// Clamps x to [low, high], low < 0 < high, by comparing bits. As signed integers, positive floats keep their
+// order and negative floats are below them; as unsigned integers, negative floats of greater magnitude are
+// greater. NaN becomes one of the limits.
 inline float clamped(float x, float low, float high) {
-  // By value: std::min's references reach the optimiser too late, which then splits the loop at the limits.
+  // By value: std::min's references are resolved too late, and the optimiser splits the loop at the limits.
   const auto lesser = [](auto a, auto b) { return a < b ? a : b; };
   const auto below = lesser(std::bit_cast<std::int32_t>(x), std::bit_cast<std::int32_t>(high));
   return std::bit_cast<float>(lesser(static_cast<std::uint32_t>(below), std::bit_cast<std::uint32_t>(low)));
 }
 
-// e^x for kernels over this type: below -87 and above 87 the result of these, of NaN any of them.
+// e^x. For f32 and bf16, x is clamped to [-87, 87], and NaN becomes one of the limits.
 template <class Element>
 inline Accumulator<Element> fast_exponential(Accumulator<Element> x) {
   return std::exp(x);
 }
 
-// Within 2 units in the last place.
+// Accurate to 2 units in the last place.
 template <>
 inline float fast_exponential<float>(float x) {
   constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it leaves the nearest integer in the low bits
@@ -48,13 +48,13 @@ inline float fast_exponential<float>(float x) {
                               (std::bit_cast<std::uint32_t>(shifted) << 23));
 }
 
-// 2^x for -125.5 ≤ x ≤ 125.5; the error, 4e-6, is a five-hundredth of what rounding the result to bf16
-// changes.
+// 2^x for -125.5 ≤ x ≤ 125.5. The error, 4e-6, is a five-hundredth of the error of rounding the result to
+// bf16.
 inline float short_power_of_two(float x) {
   constexpr float kRound = 12582912.0f;
   const float shifted = x + kRound;
   const float r = x - (shifted - kRound);
-  float p = 9.782912553e-3f;  // the least relative error on [-1/2, 1/2] of a polynomial that is 1 at 0
+  float p = 9.782912553e-3f;  // minimises the relative error on [-1/2, 1/2] with value 1 at 0
   p = __builtin_fmaf(p, r, 5.597688363e-2f);
   p = __builtin_fmaf(p, r, 2.402071108e-1f);
   p = __builtin_fmaf(p, r, 6.931136044e-1f);
@@ -70,7 +70,7 @@ inline float fast_exponential<c10::BFloat16>(float x) {
   return short_power_of_two(clamped(x * kLog2OfE, -125.5f, 125.5f));
 }
 
-// e^(x − greatest) of x ≤ greatest, both finite; below e^-87, that.
+// e^(x − greatest) for finite x ≤ greatest; for f32 and bf16 at least e^-87.
 template <class Element>
 inline Accumulator<Element> exponential_below(Accumulator<Element> x, Accumulator<Element> greatest) {
   return fast_exponential<Element>(x - greatest);

@@ -22,7 +22,7 @@ Bf16Products choose_bf16_products() {
   __builtin_cpu_init();
   if (__builtin_cpu_is("intel") && __builtin_cpu_supports("avx512bf16")) return Bf16Products::Summed;
   if (has_tile_products(at::kBFloat16)) return Bf16Products::Tiled;
-  // oneDNN's requirement for bf16 products.
+  // oneDNN's requirements for bf16 products.
   const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                     __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
   return wide ? Bf16Products::Native : Bf16Products::Widened;

@@ -21,7 +21,7 @@ template <class Number, class Element>
 void merge_row(Number* total, Number& total_lse, const Element* part, Number part_lse, std::int64_t d) {
   if (part_lse == -std::numeric_limits<Number>::infinity()) return;
   const Number greater = std::max(total_lse, part_lse), less = std::min(total_lse, part_lse);
-  const Number ratio = std::exp(less - greater);  // of the lesser sum to the greater
+  const Number ratio = std::exp(less - greater);  // lesser sum / greater sum
   const Number of_greater = Number(1) / (Number(1) + ratio), of_less = ratio * of_greater;
   const bool kept_more = total_lse >= part_lse;
   weigh(kept_more ? of_greater : of_less, kept_more ? of_less : of_greater, part, d, total);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops over rows of elements that vectorise without a shuffle.
+// Loops over rows of elements that vectorise without shuffles.
 //
-// Two neighbouring bf16 are one word of 32 bits: the upper one is an f32 once the lower is masked off, the
-// lower once it is shifted up, and results are joined by one shift and one selection. So a vector of words
-// holds the even elements and a second one the odd, where element by element the compiler would widen,
-// extract and repack halves of registers, which costs more than the arithmetic. Elements are independent:
-// results have the bits of the same formula applied to one element.
+// Two adjacent bf16 form one 32-bit word. Masking off the lower one gives the upper one as f32, shifting up
+// gives the lower one, and one shift and one selection join two results. So one vector holds the even
+// elements and another the odd ones. Element by element, the compiler would widen, extract and repack halves
+// of registers, which costs more than the arithmetic. Elements are independent: results have the bits of the
+// same formula applied to one element.
 #pragma once
 
 #include <cstring>
@@ -33,7 +33,7 @@ inline Pair<float> pair_at<c10::BFloat16>(const c10::BFloat16* from, std::int64_
   return {std::bit_cast<float>(word << 16), std::bit_cast<float>(word & 0xFFFF0000u)};
 }
 
-// Both numbers as bf16, in one word.
+// Rounds both numbers to bf16, in one word.
 inline std::uint32_t word_of(float even, float odd) {
   return (rounded_to_upper_half(even) >> 16) | (rounded_to_upper_half(odd) & 0xFFFF0000u);
 }
@@ -45,7 +45,7 @@ inline void put_word(c10::BFloat16* to, std::int64_t k, std::uint32_t word) {
 template <class... Elements>
 inline constexpr bool kAnyNarrow = (std::is_same_v<Elements, c10::BFloat16> || ...);
 
-// A row to be written: formula(element i of each row that is read) becomes its element i.
+// A row to write: its element i is formula(element i of each input row).
 template <class Element, class Formula>
 struct Output {
   Element* row;
@@ -60,12 +60,12 @@ struct Inputs {
   explicit Inputs(const In*... from) : rows(from...) {}
 };
 
-// Writes one or several rows of so many elements of the same type. A row may be read and written, but rows
-// must not overlap otherwise. What formulas have in common is computed once. For use in functions that are
-// PENSTOCK_VECTORISED.
+// Writes one or more rows of `count` elements of one type. A row may be both read and written; rows must not
+// overlap otherwise. Common subexpressions of the formulas are computed once. Use in PENSTOCK_VECTORISED
+// functions.
 template <class Out, class... In, class... Formulas>
 inline void map(std::int64_t count, const Inputs<In...>& inputs, const Output<Out, Formulas>&... outputs) {
-  // No arrays or structures of results in these loops: GCC would keep them in memory and not vectorise.
+  // No arrays or structs of results in these loops: GCC would keep them in memory and not vectorise.
   std::apply(
       [&](const In*... from) {
         std::int64_t done = 0;
@@ -88,9 +88,9 @@ inline void map(std::int64_t count, const Inputs<In...>& inputs, const Output<Ou
       inputs.rows);
 }
 
-// A sum of 64 partial sums, which are added in halves: its order depends on the number of terms alone, and
-// the halves cost six vector operations where a reduction of one vector's lanes is a chain of sixteen
-// scalar ones.
+// A sum of 64 partial sums, the second half of which is repeatedly added to the first. The order depends only
+// on the number of terms. Halving takes six vector operations, where reducing the lanes of one vector is a
+// chain of sixteen scalar ones.
 template <class Number>
 class Sums {
  public:
@@ -118,7 +118,7 @@ class Sums {
   Number parts_[kParts]{};
 };
 
-// Adds term(element i of each row) over so many elements.
+// Returns the sum of term(element i of each row) over `count` elements.
 template <class Number, class Term, class... In>
 inline Number sum_of(std::int64_t count, const Term& term, const In*... from) {
   Sums<Number> sums;

@@ -31,7 +31,7 @@ PENSTOCK_VECTORISED void add_row(const Element* a, const Element* b, std::int64_
   map(h, Inputs(a, b), Output(sum, [](Number first, Number second) { return first + second; }));
 }
 
-// Adds r·x·dy to the sums of the weight's gradient.
+// sums += r·x·dy.
 template <class Element>
 inline void add_products(const Element* dy, const Element* x, Accumulator<Element> r, std::int64_t h,
                          Accumulator<Element>* sums) {
@@ -47,7 +47,7 @@ inline void add_products(const Element* dy, const Element* x, Accumulator<Elemen
   for (std::int64_t i = 2 * pairs; i < h; ++i) sums[i] += r * (Number(dy[i]) * Number(x[i]));
 }
 
-// dx = r·(w·dy) − x·r³/h·Σ(w·dy·x) + residual; the weight's part r·x·dy goes to weight_sums.
+// dx = r·(w·dy) − x·r³/h·Σ(w·dy·x) + residual; weight_sums += r·x·dy, the weight's gradient of the row.
 template <class Element>
 PENSTOCK_VECTORISED void norm_row_backward(const Element* dy, const Element* x, const Element* weight,
                                            Accumulator<Element> r, const Element* residual, std::int64_t h,

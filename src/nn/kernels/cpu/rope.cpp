@@ -8,7 +8,7 @@
 namespace penstock::nn::kernels {
 namespace {
 
-// Rotates the pairs of one head by the angle (backward: by its negative, through `sign`).
+// Rotates the pairs of one head by their angles, times `sign` (-1 in the backward).
 template <class In, class Out, class Number>
 inline void turn_row(const In* in, const Number* cosine, const Number* sine, Number sign, std::int64_t half,
                      Out* out) {
@@ -17,8 +17,8 @@ inline void turn_row(const In* in, const Number* cosine, const Number* sine, Num
   map(half, Inputs(in, in + half, cosine, sine), Output(out, first), Output(out + half, second));
 }
 
-// The heads of one token. One of the tensors has them next to each other, the other has a head's tokens so:
-// token by token, both are read or written in order, the latter at as many places as there are heads.
+// Rotates the heads of one token. In one tensor a token's heads are adjacent, in the other a head's tokens.
+// Token by token, both are accessed in order, the latter in as many streams as there are heads.
 template <class In, class Out, class Number>
 PENSTOCK_VECTORISED void turn_heads(const In* in, std::int64_t in_stride, const Number* cosine,
                                     const Number* sine, Number sign, std::int64_t half, std::int64_t heads,
@@ -27,7 +27,7 @@ PENSTOCK_VECTORISED void turn_heads(const In* in, std::int64_t in_stride, const 
     turn_row(in + head * in_stride, cosine, sine, sign, half, out + head * out_stride);
 }
 
-// Both tensors seen as [b, H, T, d] with last stride 1.
+// Both tensors are [b, H, T, d] views with last stride 1.
 template <class In, class Out>
 void turn_as(const at::Tensor& in, const RotaryTable& table, const Positions& positions, double sign,
              at::Tensor& out) {

@@ -19,8 +19,8 @@ PENSTOCK_VECTORISED Accumulator<Element> dot_row(const Element* a, const Element
   return sum;
 }
 
-// Scaled by the greatest element first, so that squares neither overflow nor vanish. A row without a normal
-// number counts as one of zeros: its reciprocal would be infinite.
+// Scales by the greatest element first, so that squares neither overflow nor vanish. A row without a normal
+// number counts as zeros: the reciprocal of its greatest element would be infinite.
 template <class Element>
 PENSTOCK_VECTORISED void scale_row(const Element* x, Accumulator<Element> dot, std::int64_t d, Element* out) {
   using Number = Accumulator<Element>;

@@ -12,7 +12,7 @@
 namespace penstock::nn::kernels {
 namespace {
 
-// logits become exp(logit − greatest)·factor.
+// Replaces each logit by exp(logit − greatest)·factor.
 template <class Element>
 PENSTOCK_VECTORISED void scaled_exponentials(Element* logits, std::int64_t count,
                                              Accumulator<Element> greatest, Accumulator<Element> factor) {
@@ -36,7 +36,7 @@ void gradient_row(Element* logits, std::int64_t target, const mesh::Shard& shard
   logits[target - shard.begin] = target_gradient<Element>(at_target, softmax.greatest, factor, scale);
 }
 
-// Sums over the parts in the order of the ranks.
+// Adds the parts in rank order.
 template <class Number>
 TileSoftmax combine(const at::Tensor& statistics, const at::Tensor& targets, std::int64_t held) {
   const std::int64_t parts = statistics.size(0), tokens = targets.numel();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The softmax of one row of logits: its greatest, the sum of exponentials, and the gradient of the loss.
+// Softmax of one row of logits: the greatest logit, the sum of exponentials, and the gradient of the loss.
 #pragma once
 
 #include <cmath>
@@ -14,12 +14,12 @@ namespace penstock::nn::kernels {
 template <class Number>
 struct RowStatistics {
   Number greatest;  // -infinity without logits
-  Number sum;       // of exp(logit − greatest); NaN if a logit is NaN, or the greatest infinite
+  Number sum;       // sum of exp(logit − greatest); NaN if a logit is NaN or the greatest is infinite
 };
 
-// Floats as integers of the same order: those of negative ones are mirrored. Half as many bits are twice as
-// many elements a vector, and the greatest integer needs one instruction where that of floats, whose NaN have
-// no order, needs two and a mask.
+// Maps floats to integers of the same order: mirrors negative ones. A vector holds twice as many 16-bit
+// integers as f32, and an integer maximum takes one instruction; a float maximum, because NaN has no order,
+// takes two and a mask.
 template <class Key>
 struct Keys {
   static constexpr Key kMagnitude = std::numeric_limits<Key>::max();  // all bits but the sign
@@ -27,7 +27,7 @@ struct Keys {
   static Key magnitude(Key bits) { return static_cast<Key>(bits & kMagnitude); }
 };
 
-// The greatest logit, NaN if any is NaN.
+// Returns the greatest logit, NaN if any is NaN.
 template <class Key, class Element>
 inline Accumulator<Element> greatest_by_key(const Element* logits, std::int64_t count) {
   static_assert(sizeof(Key) == sizeof(Element));
@@ -53,7 +53,7 @@ PENSTOCK_VECTORISED Accumulator<Element> greatest_of(const Element* logits, std:
   if constexpr (sizeof(Element) == 8) return greatest_by_key<std::int64_t>(logits, count);
 }
 
-// Logits whose exponentials are added while they are in the first-level cache.
+// Logits per block; their exponentials are added while they are in the L1 cache.
 inline constexpr std::int64_t kRowBlock = 1024;
 
 // Calls work(begin, length) for the blocks of a row.
@@ -63,8 +63,8 @@ inline void for_row_blocks(std::int64_t count, Work&& work) {
     work(begin, std::min(kRowBlock, count - begin));
 }
 
-// Leaves exp(logit − greatest) of a block in `kept`: in bf16, those of the even places before those of the
-// odd.
+// Writes exp(logit − greatest) of a block to `kept`. For bf16, those of even places come before those of odd
+// places.
 template <class Element>
 inline void exponentiate_block(const Element* logits, std::int64_t length, Accumulator<Element> greatest,
                                Accumulator<Element>* kept) {
@@ -80,9 +80,8 @@ inline void exponentiate_block(const Element* logits, std::int64_t length, Accum
     kept[i] = exponential_below<Element>(Accumulator<Element>(logits[i]), greatest);
 }
 
-// Returns the sum of exp(logit − greatest), and leaves these in `kept`, block by block. Fetches the row after
-// this one into the second-level cache: the search for its greatest logit is too short for the processor to
-// fetch ahead.
+// Returns the sum of exp(logit − greatest) and leaves the terms in `kept`, block by block. Prefetches the
+// next row into the L2 cache: the search for its greatest logit is too short for the hardware prefetcher.
 template <class Element>
 PENSTOCK_VECTORISED Accumulator<Element> exponentiate(const Element* logits, std::int64_t count,
                                                       Accumulator<Element> greatest,
@@ -97,7 +96,8 @@ PENSTOCK_VECTORISED Accumulator<Element> exponentiate(const Element* logits, std
   return sums.total();
 }
 
-// The gradient of a block of logits as if none were the target, from its exponentials; factor is a number.
+// Computes the gradient of a block of logits from its exponentials, as if none were the target. `factor` must
+// not be NaN.
 template <class Element>
 inline void scale_block(const Accumulator<Element>* kept, Accumulator<Element> factor, std::int64_t length,
                         Element* gradient) {
@@ -133,7 +133,7 @@ inline RowStatistics<Accumulator<Element>> row_statistics(const Element* logits,
   return {greatest, std::isfinite(greatest) ? sum : std::numeric_limits<Number>::quiet_NaN()};
 }
 
-// The gradient of the target's logit.
+// Returns the gradient of the target's logit.
 template <class Element>
 inline Element target_gradient(Accumulator<Element> logit, Accumulator<Element> greatest,
                                Accumulator<Element> factor, double scale) {

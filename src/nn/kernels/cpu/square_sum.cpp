@@ -13,9 +13,9 @@
 namespace penstock::nn::kernels {
 namespace {
 
-constexpr std::int64_t kBlock = 1 << 14;  // elements summed at a time
+constexpr std::int64_t kBlock = 1 << 14;  // minimum elements per task
 constexpr std::int64_t kUnit = mesh::kShareUnit;
-constexpr std::int64_t kLanes = 8;  // partial sums of a unit, so that the loop can be vectorised
+constexpr std::int64_t kLanes = 8;  // partial sums per unit, so that the loop vectorises
 
 template <class T>
 double unit_square_sum(const T* values, std::int64_t count) {

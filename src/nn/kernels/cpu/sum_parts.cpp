@@ -10,7 +10,7 @@
 namespace penstock::nn::kernels {
 namespace {
 
-constexpr std::int64_t kBlock = 256;  // elements whose parts are added at a time, in the first-level cache
+constexpr std::int64_t kBlock = 256;  // elements added at a time; their parts stay in the L1 cache
 
 template <class Number>
 using Block = std::array<Number, kBlock>;

@@ -48,7 +48,7 @@ struct GatePass {
   }
 };
 
-// One row of so many columns with its weight.
+// One row with its weight.
 template <class Element>
 struct WeightedRow {
   using Number = Accumulator<Element>;
@@ -62,9 +62,9 @@ struct WeightedRow {
     map(columns, Inputs(gate, up), Output(y, output));
   }
 
-  // In place: g and u are the row's gate and up and become their gradients, and dy, the gradient of the
-  // output, becomes the output where that is wanted. Each has one pointer, so that the loops can be
-  // vectorised; for the same end the gradient of the weight, which is returned, is a sum of kLanes sums.
+  // In place: g and u, the row's gate and up, become their gradients. If with_output, dy, the gradient of the
+  // output, becomes the output. Returns the gradient of the weight. Each row has only one pointer, and the
+  // returned sum has kLanes partial sums, so that the loops vectorise.
   PENSTOCK_VECTORISED static Number backward(Number weight, std::int64_t columns, bool with_output,
                                              Element* dy, Element* g, Element* u) {
     return with_output ? backward_with<true>(weight, columns, dy, g, u)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products of tiles in cache, and the layouts of their right operand.
+// Matrix products of tiles in cache, and the layout of their right operand.
 //
-// C [M, N] (+)= A [M, K] · B [K, N], f32 sums. A is plain rows. B is "paired": rows 2k and 2k+1 interleaved
-// element by element in bf16 (K even; a missing row is zeros), plain rows in f32.
+// C [M, N] (+)= A [M, K] · B [K, N], with f32 sums. A has plain rows. B is "paired": in bf16, rows 2k and
+// 2k+1 are interleaved element by element (K even; a missing row is zeros); in f32, rows are plain.
 #pragma once
 
 #include <ATen/native/CPUBlas.h>
@@ -13,7 +13,7 @@
 
 namespace penstock::nn::kernels {
 
-// Rows of B that are interleaved.
+// Number of rows of B that are interleaved.
 template <class Element>
 inline constexpr std::int64_t kPair = 1;
 template <>
@@ -24,12 +24,12 @@ std::int64_t padded(std::int64_t rows) {
   return (rows + kPair<Element> - 1) / kPair<Element> * kPair<Element>;
 }
 
-// Strides are elements from row to row (of B: as if it were plain).
+// Strides are row strides in elements (B's as if it were plain).
 template <class Element>
 struct TileProduct {
   std::int64_t rows, columns, inner;
   std::int64_t a_stride, b_stride, c_stride;
-  bool adds;  // to what C holds
+  bool adds;  // add to C instead of overwriting it
 
   void operator()(const Element* a, const Element* b, float* c) const {
     at::native::cpublas::brgemm(rows, columns, inner, a_stride, b_stride, c_stride, adds, a, b, c,
@@ -37,13 +37,13 @@ struct TileProduct {
   }
 };
 
-// Releases the processor state of the products (tile registers); call at the end of a task.
+// Releases the processor state of the products (tile registers). Call at the end of a task.
 template <class Element>
 void release_products() {
   at::native::cpublas::brgemm_release(kPair<Element> > 1);
 }
 
-// Interleaves the first elements of two rows; returns how many.
+// Interleaves as many elements of two rows as fill whole vectors; returns their number.
 inline std::int64_t interleave(const c10::BFloat16* first, const c10::BFloat16* second, std::int64_t width,
                                c10::BFloat16* paired) {
   std::int64_t c = 0;
@@ -56,7 +56,7 @@ inline std::int64_t interleave(const c10::BFloat16* first, const c10::BFloat16* 
   return c;
 }
 
-// rows [count, width], each `stride` after the one before → paired [padded(count), width].
+// rows [count, width] with row stride `stride` → paired [padded(count), width].
 template <class Element>
 void pack_rows(const Element* rows, std::int64_t stride, std::int64_t count, std::int64_t width,
                Element* packed) {
@@ -77,7 +77,7 @@ void pack_rows(const Element* rows, std::int64_t stride, std::int64_t count, std
   }
 }
 
-// A 4 by 4 tile of 32-bit words, transposed; strides in words.
+// Transposes a 4 by 4 tile of 32-bit words; strides in words.
 inline void transpose_words(const void* from, std::int64_t from_stride, void* to, std::int64_t to_stride) {
   const auto row = [&](std::int64_t i) {
     return _mm_loadu_si128(
@@ -94,8 +94,8 @@ inline void transpose_words(const void* from, std::int64_t from_stride, void* to
   put(3, _mm_unpackhi_epi64(high[0], high[1]));
 }
 
-// The transpose of the same: rows [count, width] → paired [width, columns], columns from `count` on zeros.
-// width is a multiple of the pair. Pairs are words of 32 bits in both types.
+// Like pack_rows(), transposed: rows [count, width] → paired [width, columns]; columns from `count` on are
+// zero. width is a multiple of the pair. Pairs are 32-bit words in both types.
 template <class Element>
 void pack_transposed(const Element* rows, std::int64_t stride, std::int64_t count, std::int64_t width,
                      std::int64_t columns, Element* packed) {
@@ -116,7 +116,7 @@ void pack_transposed(const Element* rows, std::int64_t stride, std::int64_t coun
   }
 }
 
-// An 8 by 8 tile of 16-bit elements, transposed: three rounds of interleaving.
+// Transposes an 8 by 8 tile of 16-bit elements in three rounds of interleaving.
 inline void transpose_tile(const c10::BFloat16* from, std::int64_t from_stride, c10::BFloat16* to,
                            std::int64_t to_stride) {
   __m128i rows[8], pairs[8], quads[8];
@@ -141,7 +141,7 @@ inline void transpose_tile(const c10::BFloat16* from, std::int64_t from_stride, 
   }
 }
 
-// rows [count, width] → plain [width, columns], columns from `count` on zeros.
+// rows [count, width] → plain [width, columns]; columns from `count` on are zero.
 template <class Element>
 void transpose_rows(const Element* rows, std::int64_t stride, std::int64_t count, std::int64_t width,
                     std::int64_t columns, Element* transposed) {

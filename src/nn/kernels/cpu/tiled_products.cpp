@@ -12,7 +12,7 @@ namespace {
 
 using Element = c10::BFloat16;
 
-// A tile of the gradient is kRows by kColumns; with it, kTokens of both sides fit in the L2 cache.
+// A tile of the gradient is kRows by kColumns; it and kTokens tokens of both sides fit in the L2 cache.
 constexpr std::int64_t kRows = 64, kColumns = 256, kTokens = 1024;
 
 std::int64_t blocks(std::int64_t total, std::int64_t size) { return (total + size - 1) / size; }
@@ -34,7 +34,7 @@ struct Panels {
 
   std::int64_t count() const { return packed.size(0); }
   std::int64_t token_blocks() const { return blocks(tokens, kTokens); }
-  // Panels of one block of columns follow each other.
+  // Panels of one block of columns are adjacent.
   Element* at(std::int64_t block, std::int64_t token_block) const {
     return packed.mutable_data_ptr<Element>() + (block * token_blocks() + token_block) * kTokens * width;
   }

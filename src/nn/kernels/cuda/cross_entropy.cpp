@@ -20,7 +20,7 @@ LossSum run(const at::Tensor& logits, const at::Tensor& targets, double scale, b
   for_element_type(logits.scalar_type(), [&](auto element) {
     using Element = decltype(element);
     with_packs<Element>({logits}, [&](auto width) {
-      // Without a gradient the logits are only read.
+      // Without a gradient, the kernel only reads the logits.
       launch(
           LossRows<Element, width>{const_cast<Element*>(read<Element>(logits)), read<std::int64_t>(targets),
                                    write<double>(losses), logits.size(1), scale, with_gradient},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library's fused attention in bf16. On a host, in tests, plain attention in f32.
+// Fused bf16 attention of a library on a card; plain f32 attention on a host, for tests.
 #pragma once
 
 #include <ATen/Context.h>
@@ -9,21 +9,21 @@
 
 namespace penstock::nn::kernels::cuda {
 
-// Whether sums are made in the same order every time (backend/device.h).
+// Whether kernels must repeat their bits (backend/device.h).
 inline bool must_repeat() { return at::globalContext().deterministicAlgorithms(); }
 
-// One call, as attend() and attend_backward() of whole sequences in bf16, with results in bf16 and the
-// log-sum-exp in f32. A causal call has as many queries as keys: libraries disagree about others. The
-// backward has the same bits every time, if it must.
+// attend() and attend_backward() for whole sequences (no document starts) in bf16, in one library call.
+// Results are bf16, the log-sum-exp f32. A causal call must have as many queries as keys: libraries differ
+// on other shapes. The backward repeats its bits if must_repeat().
 AttentionPart flash(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, Mask mask);
 AttentionGradients flash_backward(const at::Tensor& grad_output, const at::Tensor& query,
                                   const at::Tensor& key, const at::Tensor& value, const AttentionPart& merged,
                                   Mask mask);
 
-// The same by calls of at most `block` queries and keys, or of fewer queries and more earlier keys
-// (model/joined_keys.h), whose gradients are added in f32 in a fixed order: a backward of cuDNN's that
-// repeats its bits takes 2·heads·queries·keys bytes on Hopper, up to 4.3 GB so. Blocks of half the size are a
-// tenth slower there.
+// The same in calls of at most `block` queries and keys, or of fewer queries and more earlier keys
+// (model/joined_keys.h). Adds their gradients in f32 in a fixed order. The blocks bound the memory of cuDNN's
+// repeatable backward, which takes 2·heads·queries·keys bytes on Hopper, to 4.3 GB. Blocks of half the size
+// are a tenth slower there.
 AttentionGradients flash_backward_by_blocks(const at::Tensor& grad_output, const at::Tensor& query,
                                             const at::Tensor& key, const at::Tensor& value,
                                             const AttentionPart& merged, Mask mask,

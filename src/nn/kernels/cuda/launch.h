@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts the kernels of rows/.
+// Launches the kernels of rows/.
 #pragma once
 
 #include <cstdint>
 
 namespace penstock::nn::kernels::cuda {
 
-// Computes rows 0..count-1 on the current stream and returns before they are done; on a host, in tests,
-// after. For the kernels of rows/instances.h. A card that refuses is a RunError.
+// Computes rows 0..count-1 on the current stream. Asynchronous on a card, synchronous on a host (in tests).
+// Only for the kernels in rows/instances.inc. Throws RunError if the launch fails.
 template <class Rows>
 void launch(const Rows& rows, std::int64_t count);
 

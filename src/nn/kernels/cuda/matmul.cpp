@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products by cuBLAS, through LibTorch.
+// Products with cuBLAS, through LibTorch.
 #include "nn/kernels/matmul.h"
 
 #include <ATen/ops/addmm.h>

@@ -8,8 +8,8 @@
 
 namespace penstock::nn::kernels::cuda {
 
-// The tensor with each stride the product of the later sizes, also in dimensions of one element, whose
-// strides LibTorch's contiguous() lets be. A view where the elements lie so already, else a copy.
+// Returns x with each stride the product of the later sizes, also in dimensions of size 1, whose strides
+// LibTorch's contiguous() leaves as they are. A view if x is contiguous, else a copy.
 inline at::Tensor packed(const at::Tensor& x) {
   const at::Tensor dense = x.contiguous();
   std::vector<std::int64_t> strides(static_cast<std::size_t>(x.dim()));

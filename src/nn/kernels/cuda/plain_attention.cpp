@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shapes: queries [b, K, g, t, d] of t tokens, keys [b, K, 1, c, d], scores [b, K, g, t, c]; g query heads
-// share a head of keys.
+// Shapes: queries [b, K, g, t, d], keys [b, K, 1, c, d], scores [b, K, g, t, c]; g query heads share a key
+// head.
 #include "nn/kernels/cuda/plain_attention.h"
 
 #include <ATen/ops/arange.h>
@@ -18,13 +18,13 @@ namespace {
 
 constexpr std::int64_t kTile = 512;  // queries
 
-// The queries [begin, begin + count) of a call, which see the keys 0..seen-1, and not all of them where the
-// mask is causal.
+// The queries [begin, begin + count) of a call. They see the keys 0..seen-1; under the causal mask, early
+// queries see fewer.
 struct Tile {
   std::int64_t begin, count, seen;
   bool causal;
 
-  // [b, H, T, ...] as [b, K, g, t, ...].
+  // [b, H, T, ...] → view [b, K, g, t, ...].
   at::Tensor queries_of(const at::Tensor& x, std::int64_t kv_heads) const {
     return x.unflatten(1, at::IntArrayRef{kv_heads, x.size(1) / kv_heads}).narrow(3, begin, count);
   }

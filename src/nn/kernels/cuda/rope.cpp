@@ -9,10 +9,10 @@ using namespace cuda;
 
 namespace {
 
-// The halves of a head are read and written by packs of their own.
+// Each half of a head is read and written in its own packs.
 at::Tensor by_halves(const at::Tensor& x) { return x.unflatten(-1, {2, x.size(-1) / 2}); }
 
-// Both tensors seen as [b, H, T, d] with last stride 1.
+// Both tensors are [b, H, T, d] views with last stride 1.
 template <class In, class Out>
 void turn_as(const at::Tensor& in, const RotaryTable& table, const Positions& positions, double sign,
              const at::Tensor& out) {

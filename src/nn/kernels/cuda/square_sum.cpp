@@ -17,14 +17,14 @@ namespace {
 
 constexpr std::int64_t kParts = 1024;
 
-// Adds those of a tensor to the words of the parts.
+// Adds the squares of x to words [kParts, kWords].
 template <class Number>
 void add_squares(const at::Tensor& x, const at::Tensor& words) {
   using Scalars = SquareParts<Number, 1>;
   static_assert(Scalars::kUnit == mesh::kShareUnit && Scalars::kLimbs == ExactSum::kLimbs);
   const std::int64_t parts =
       std::clamp<std::int64_t>(parts_of(x.numel(), Scalars::kUnit * kBlock), 1, kParts);
-  // The last unit may be no whole packs: the kernel takes its elements one by one.
+  // The last unit may have a partial pack: the kernel reads its last elements one by one.
   constexpr std::uintptr_t kAccess = 16;
   const bool aligned = reinterpret_cast<std::uintptr_t>(x.const_data_ptr()) % kAccess == 0;
   const auto add = [&](auto width) {

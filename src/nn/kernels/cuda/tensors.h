@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From tensors to the kernels of rows/.
+// Passes tensors to the kernels of rows/.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,8 +18,8 @@
 
 namespace penstock::nn::kernels::cuda {
 
-// Whether all rows (the last dimension) begin at multiples of `pack` elements, 16 bytes at least, and hold
-// whole packs.
+// Whether the data is 16-byte aligned, and all rows (the last dimension) begin at multiples of `pack`
+// elements and hold whole packs. True for an undefined tensor.
 inline bool in_whole_packs(const at::Tensor& x, std::int64_t pack) {
   if (!x.defined()) return true;
   constexpr std::uintptr_t kAccess = 16;
@@ -29,8 +29,8 @@ inline bool in_whole_packs(const at::Tensor& x, std::int64_t pack) {
                              [&](std::int64_t stride) { return stride % pack == 0; });
 }
 
-// Calls work with the elements that a kernel over rows of these tensors reads at a time, as a constant.
-// Element is the narrowest type among them.
+// Calls work(width) with the pack width for a kernel over rows of these tensors, as a constant: a full pack
+// if all rows allow it, else 1. Element is the narrowest type among them.
 template <class Element, class Work>
 void with_packs(std::initializer_list<at::Tensor> tensors, Work&& work) {
   const auto whole = [](const at::Tensor& x) { return in_whole_packs(x, kFullPack<Element>); };
@@ -38,7 +38,7 @@ void with_packs(std::initializer_list<at::Tensor> tensors, Work&& work) {
   work(std::integral_constant<int, 1>{});
 }
 
-// All elements of contiguous tensors of one size as one row.
+// Views all elements of a contiguous tensor as one row.
 inline at::Tensor flat(const at::Tensor& x) { return x.defined() ? x.view({-1}) : x; }
 
 inline std::int64_t parts_of(std::int64_t count, std::int64_t part) { return (count + part - 1) / part; }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of bf16 whose sums stay in f32: cuBLAS has them; on a host, in tests, operands are widened.
+// bf16 products with sums in f32: by cuBLAS on a card; on a host, in tests, with operands widened to f32.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 namespace penstock::nn::kernels::cuda {
 
-// [N, inner] · [inner, M] in f32.
+// a [N, inner] · b [inner, M] → [N, M] in f32.
 at::Tensor wide_product(const at::Tensor& a, const at::Tensor& b);
 
 // sum (f32) += a · b.

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// AMX's tile registers: eight of 16 rows of 64 bytes. Included only by the files that are chosen at run time
-// (amx_attention.cpp).
+// AMX's tile registers: eight, each with 16 rows of 64 bytes. Include only in files whose code is chosen at
+// run time (amx_attention.cpp).
 //
-// The intrinsics of GCC 12 do not tell the compiler that loads of tiles read memory, so these are our own.
+// GCC 12's intrinsics do not tell the compiler that tile loads read memory, so these are our own.
 #pragma once
 
 #include "nn/kernels/cpu/attention/avx512.h"
 
 namespace penstock::nn::kernels::amx {
 
-inline constexpr std::int64_t kSide = 16;         // rows of a tile, and words of a row
-inline constexpr std::int64_t kRows = 2 * kSide;  // of a block of sums; its columns are a panel
+inline constexpr std::int64_t kSide = 16;         // rows per tile, and words per row
+inline constexpr std::int64_t kRows = 2 * kSide;  // rows of a block of sums; its columns are a panel
 
 #define PENSTOCK_AMX_INLINE __attribute__((always_inline)) inline
 
-// Strides are bytes.
+// Strides are in bytes.
 template <int Tile>
 PENSTOCK_AMX_INLINE void load(const void* from, std::int64_t stride) {
   asm volatile("tileloadd (%0,%1,1), %%tmm%c2" ::"r"(from), "r"(stride), "i"(Tile) : "memory");
@@ -27,13 +27,13 @@ template <int Tile>
 PENSTOCK_AMX_INLINE void clear() {
   asm volatile("tilezero %%tmm%c0" ::"i"(Tile));
 }
-// sum [16, 16] += a [16, 32] · b [32, 16], whose rows are interleaved in pairs
+// sum [16, 16] += a [16, 32] · b [32, 16]; b's rows are interleaved in pairs
 template <int Sum, int A, int B>
 PENSTOCK_AMX_INLINE void multiply() {
   asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(Sum), "i"(A), "i"(B));
 }
 
-// All registers are whole tiles as long as this lives, on the thread that made it.
+// While alive, all tile registers of this thread are configured as whole tiles.
 class Tiles {
  public:
   Tiles() {
@@ -51,7 +51,7 @@ class Tiles {
   Tiles& operator=(const Tiles&) = delete;
 };
 
-// A block of sums [32, 32] in registers 0 to 3; its rows in memory are `stride` floats apart.
+// A block of sums [32, 32] in registers 0 to 3; `stride` is its row stride in memory, in floats.
 PENSTOCK_AMX_INLINE void clear_sums() {
   clear<0>();
   clear<1>();
@@ -71,7 +71,7 @@ PENSTOCK_AMX_INLINE void store_sums(float* to, std::int64_t stride) {
   store<3>(to + kSide * stride + kSide, 4 * stride);
 }
 
-// sums += a [32, 2·words] · b [2·words, 32], a panel; whole tiles: 16 divides `words`. a_stride in words.
+// sums += a [32, 2·words] · b [2·words, 32]. b is a panel, `words` a multiple of 16, a_stride in words.
 PENSTOCK_AMX_INLINE void multiply_block(const Word* a, std::int64_t a_stride, std::int64_t words,
                                         const Word* b) {
   for (std::int64_t word = 0; word < words; word += kSide) {

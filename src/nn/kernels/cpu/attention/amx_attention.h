@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiled attention in bf16 by AMX's tiles: products of 32 rows at a time, whose softmax is AVX-512's.
+// Tiled attention in bf16 with AMX tiles: products of 32 rows at a time, with the softmax in AVX-512.
 #pragma once
 
 #include "nn/kernels/attention.h"
 
 namespace penstock::nn::kernels::amx {
 
-// As attend_tiled() and attend_tiled_backward(); bf16, where possible_products() has them. A query's bits
-// depend on its keys alone.
+// Like attend_tiled() and attend_tiled_backward(), for bf16 where possible_products() includes Amx. A query's
+// bits depend only on its keys.
 AttentionPart attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                      const Visible& visible);
 AttentionGradients attend_backward(const at::Tensor& grad_output, const at::Tensor& query,

@@ -15,7 +15,7 @@
 namespace penstock::nn::kernels {
 namespace {
 
-// As many query heads as key-value heads.
+// For as many query heads as key-value heads.
 AttentionPart attend_ungrouped(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                                Mask mask) {
   auto [output, log_sum_exp] =
@@ -31,12 +31,12 @@ AttentionGradients backward_ungrouped(const at::Tensor& grad_output, const at::T
   return {grad_query, grad_key, grad_value};
 }
 
-// [b, H, T, ...] as [b, K, H/K, T, ...].
+// [b, H, T, ...] → view [b, K, H/K, T, ...].
 at::Tensor grouped(const at::Tensor& x, std::int64_t kv_heads) {
   return x.unflatten(1, at::IntArrayRef{kv_heads, x.size(1) / kv_heads});
 }
 
-// Without a mask the queries of a group are treated as more tokens: [b, H, T, ...] as [b, K, H/K·T, ...].
+// Without a mask the queries of a group are treated as more tokens: [b, H, T, ...] → [b, K, H/K·T, ...].
 at::Tensor folded(const at::Tensor& x, std::int64_t kv_heads) { return grouped(x, kv_heads).flatten(2, 3); }
 
 at::Tensor unfolded(const at::Tensor& x, at::IntArrayRef sizes) { return x.contiguous().view(sizes); }
@@ -82,7 +82,7 @@ AttentionKernel fastest_attention(at::ScalarType type) {
   return has_tile_products(widens ? at::kFloat : type) ? AttentionKernel::Tiled : AttentionKernel::Aten;
 }
 
-// A processor goes over tiles of keys in any case, and over those of one slice without a copy.
+// CPU kernels loop over tiles of keys in any case, and joining chunks would need a copy.
 std::int64_t keys_at_once(at::ScalarType /*type*/, std::int64_t /*queries*/) { return 0; }
 
 AttentionPart attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,

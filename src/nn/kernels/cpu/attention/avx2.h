@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of attention in AVX2, of f32: blocks whose sums stay in registers. Included only by a file that is
+// Attention's f32 products in AVX2: blocks whose sums stay in registers. Include only in files whose code is
 // chosen at run time (avx2_attention.cpp).
 #pragma once
 
@@ -12,12 +12,12 @@ namespace penstock::nn::kernels::avx2 {
 #define PENSTOCK_AVX2 __attribute__((target("avx2,fma")))
 #define PENSTOCK_AVX2_INLINE PENSTOCK_AVX2 __attribute__((always_inline)) inline
 
-// `Rows` rows from `row` on and 16 columns: to [Rows, 16] = what it holds, or 0, + the products of all
-// segments. Each element is one chain of sums, so its bits do not depend on the rows that are taken at once.
+// Rows from `row` on and 16 columns: to [Rows, 16] = (adds ? to : 0) + the products of all segments. Each
+// element is one chain of sums, so its bits do not depend on the number of rows computed at once.
 template <int Rows>
 PENSTOCK_AVX2_INLINE void add_block(std::span<const Segment> segments, std::int64_t row, std::int64_t column,
                                     bool adds, float* to, std::int64_t stride) {
-  constexpr int kGroup = Rows / 2;  // rows of one pointer, of which every row would need too many
+  constexpr int kGroup = Rows / 2;  // rows per pointer; a pointer per row would take too many registers
   __m256 sums[Rows][2];
 #pragma GCC unroll 6
   for (int i = 0; i < Rows; ++i) {
@@ -47,7 +47,7 @@ PENSTOCK_AVX2_INLINE void add_block(std::span<const Segment> segments, std::int6
   }
 }
 
-// The same of an even number of rows, not 2, and a panel's columns: 12 sums at a time keep both units busy.
+// The same for an even number of rows other than 2 and a whole panel: 12 sums at a time keep both units busy.
 inline PENSTOCK_AVX2 void add_rows(std::span<const Segment> segments, std::int64_t rows, bool adds, float* to,
                                    std::int64_t stride) {
   for (std::int64_t column = 0; column < kPanel; column += kPanel / 2) {

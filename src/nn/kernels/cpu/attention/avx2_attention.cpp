@@ -29,7 +29,7 @@ struct Products {
   static void multiply_rows(float* rows, std::int64_t count, const float* factors) {
     avx2::multiply_rows(rows, count, factors);
   }
-  // The panel is left multiplied.
+  // Also leaves the panel multiplied by the factors.
   static void write_columns(float* panel, const float* factors, std::int64_t width, std::int64_t count,
                             float* rows, std::int64_t stride) {
     avx2::multiply_rows(panel, width, factors);

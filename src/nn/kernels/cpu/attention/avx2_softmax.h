@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The running softmax of a panel of queries in AVX2 (panels.h). Two registers of queries are taken through
-// all keys at a time: more do not fit beside the constants.
+// Running softmax of a panel of queries in AVX2 (panels.h). Processes two registers of queries over all keys
+// at a time: more do not fit next to the constants.
 #pragma once
 
 #include "nn/kernels/cpu/attention/avx2.h"
 
 namespace penstock::nn::kernels::avx2 {
 
-// power_of_two() of exponential.h. NaN stays: the second operand is taken where one is NaN.
+// power_of_two() of exponential.h. NaN stays NaN: max_ps returns its second operand if one is NaN.
 PENSTOCK_AVX2_INLINE __m256 of_two(__m256 x) {
   constexpr float kTerms[] = {
       1.0f,           6.931472028e-1f, 2.402264791e-1f, 5.550332471e-2f, 9.618437357e-3f, 1.339887440e-3f,
@@ -34,7 +34,7 @@ PENSTOCK_AVX2_INLINE void store(const Two& from, float* to) {
   _mm256_storeu_ps(to + 8, from[1]);
 }
 
-// All bits of those of 8 queries that see a key of the chunk.
+// Mask over 8 queries: all bits set for those that see this key of the chunk.
 PENSTOCK_AVX2_INLINE __m256 sees(const SeenKeys& seen, std::int64_t query, std::int64_t key) {
   const __m256i keys = _mm256_set1_epi32(static_cast<int>(key));
   const auto of = [&](const std::int32_t* limits) PENSTOCK_AVX2 {
@@ -45,7 +45,7 @@ PENSTOCK_AVX2_INLINE __m256 sees(const SeenKeys& seen, std::int64_t query, std::
   return _mm256_castsi256_ps(_mm256_xor_si256(unseen, _mm256_set1_epi32(-1)));
 }
 
-// What is not a number does not count. Two maxima of a column at a time, so that none waits for another.
+// Ignores NaN. Keeps two maxima per column, so that consecutive rows do not wait for each other.
 PENSTOCK_AVX2_INLINE void greatest_of(const Scores& scores, std::int64_t query, Two& greatest) {
   Two other;
 #pragma GCC unroll 2
@@ -77,8 +77,8 @@ PENSTOCK_AVX2_INLINE void greatest_of(const Scores& scores, std::int64_t query, 
   for (int i = 0; i < 2; ++i) greatest[i] = _mm256_max_ps(greatest[i], other[i]);
 }
 
-// Raises the maximum of queries whose greatest score is beyond the slack. Returns whether there are such;
-// then what was summed of all is to be multiplied by `keep`.
+// Raises the maximum of queries whose greatest score exceeds it by more than the slack. Returns whether there
+// are any; then earlier sums of all queries must be multiplied by `keep`.
 PENSTOCK_AVX2_INLINE bool raise_maximum(RunningSoftmax& running, std::int64_t query, float scale,
                                         const Two& greatest, float* keep) {
   int raised = 0;
@@ -99,8 +99,8 @@ PENSTOCK_AVX2_INLINE bool raise_maximum(RunningSoftmax& running, std::int64_t qu
   return raised != 0;
 }
 
-// probabilities = 2^(scale·score − maximum), 0 where a query does not see; adds them to the sums, one row
-// after another.
+// probabilities = 2^(scale·score − maximum), 0 where a query does not see the key. Adds them to the sums, row
+// by row.
 template <bool Masked>
 PENSTOCK_AVX2_INLINE void exponentiate(const Scores& scores, const Range& rows, std::int64_t query,
                                        const Two& maximum, Two& sums, float* probabilities) {
@@ -119,8 +119,8 @@ PENSTOCK_AVX2_INLINE void exponentiate(const Scores& scores, const Range& rows, 
   }
 }
 
-// Scores to probabilities, panels [keys, 32], which may be where the scores are. Returns whether what was
-// summed before is to be multiplied by `keep` [32].
+// Turns scores into probabilities, both panels [keys, 32], possibly in place. Returns whether earlier sums
+// must be multiplied by `keep` [32].
 inline PENSTOCK_AVX2 bool softmax(const Scores& scores, RunningSoftmax& running, float* probabilities,
                                   float* keep) {
   bool raised = false;

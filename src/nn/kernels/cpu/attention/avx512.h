@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of attention in AVX-512: operands, and blocks whose sums stay in registers. Included only by files
-// that are chosen at run time (avx512_attention.cpp, amx_attention.cpp).
+// Attention's products in AVX-512: operands, and blocks whose sums stay in registers. Include only in files
+// whose code is chosen at run time (avx512_attention.cpp, amx_attention.cpp).
 //
-// The instructions for bf16 are assembled by hand, so that all loops are compiled for processors without
-// them.
+// bf16 instructions are inline assembly, so that all loops are compiled for processors without them.
 #pragma once
 
 #include <immintrin.h>
@@ -17,7 +16,7 @@ namespace penstock::nn::kernels::avx512 {
 #define PENSTOCK_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma")))
 #define PENSTOCK_AVX512_INLINE PENSTOCK_AVX512 __attribute__((always_inline)) inline
 
-// sum += a · b, of the elements of each word.
+// sum += a · b, summed over the elements of each word.
 template <class Element>
 PENSTOCK_AVX512_INLINE void multiply_add(__m512& sum, __m512 a, __m512 b) {
   if constexpr (std::is_same_v<Element, float>) {
@@ -27,15 +26,15 @@ PENSTOCK_AVX512_INLINE void multiply_add(__m512& sum, __m512 a, __m512 b) {
   }
 }
 
-// Two registers of bf16, rounded: the elements of `first`, then those of `second`.
+// Rounds two registers to bf16: the elements of `first`, then those of `second`.
 PENSTOCK_AVX512_INLINE __m512i narrowed_pair(__m512 first, __m512 second) {
   __m512i narrow;
   asm("vcvtne2ps2bf16 %1, %2, %0" : "=v"(narrow) : "v"(first), "v"(second));
   return narrow;
 }
 
-// `Rows` rows from `row` on: to [Rows, 32] = what it holds, or 0, + the products of all segments. Each
-// element is one chain of sums, so its bits do not depend on the rows that are taken at once.
+// Rows from `row` on: to [Rows, 32] = (adds ? to : 0) + the products of all segments. Each element is one
+// chain of sums, so its bits do not depend on the number of rows computed at once.
 template <class Element, int Rows>
 PENSTOCK_AVX512_INLINE void add_block(std::span<const Segment> segments, std::int64_t row, bool adds,
                                       float* to, std::int64_t stride) {
@@ -62,8 +61,7 @@ PENSTOCK_AVX512_INLINE void add_block(std::span<const Segment> segments, std::in
 #pragma GCC unroll 4
       for (int i = 0; i < Rows / 4; ++i) {
         ++fours[i];
-        asm(""
-            : "+r"(fours[i]));  // else the compiler keeps a pointer for every row, more than it has registers
+        asm("" : "+r"(fours[i]));  // else the compiler keeps a pointer per row, more than it has registers
       }
     }
   }
@@ -74,7 +72,7 @@ PENSTOCK_AVX512_INLINE void add_block(std::span<const Segment> segments, std::in
   }
 }
 
-// The same of a multiple of 8 rows: 24 sums at a time keep both units busy, 16 nearly so.
+// The same for a multiple of 8 rows: 24 sums at a time keep both units busy, 16 nearly.
 template <class Element>
 PENSTOCK_AVX512 void add_rows(std::span<const Segment> segments, std::int64_t rows, bool adds, float* to,
                               std::int64_t stride) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 2^x in AVX-512, as accurate as the element type needs: within 2 units in the last place of f32, or 4e-6, a
-// thousandth of bf16's rounding. Below -125 the result is that of -125; NaN stays NaN.
+// 2^x in AVX-512, as accurate as the element type needs: within 2 units in the last place for f32, within
+// 4e-6 for bf16, a thousandth of its rounding. x is clamped to at least -125; NaN stays NaN.
 #pragma once
 
 #include "nn/kernels/cpu/attention/avx512.h"
@@ -16,10 +16,10 @@ PENSTOCK_AVX512_INLINE __m512 polynomial(const float (&c)[Count], __m512 r) {
   return p;
 }
 
-// NaN stays: the second operand is taken where one is NaN.
+// NaN stays NaN: max_ps returns its second operand if one is NaN.
 PENSTOCK_AVX512_INLINE __m512 clamped(__m512 x) { return _mm512_max_ps(_mm512_set1_ps(-125.0f), x); }
 
-// 1 at 0, with the least relative error on [0, 1]: 2e-9 in f32, where that of rounding remains.
+// Minimise the relative error on [0, 1] with value 1 at 0: 2e-9 for f32, less than its rounding error.
 template <class Element>
 struct Terms {
   static constexpr float kOfOne[] = {1.0f,
@@ -36,21 +36,21 @@ struct Terms<c10::BFloat16> {
                                      1.342668428e-02f};
 };
 
-// By two of AVX-512's own steps, the fraction and the scaling by a power.
+// With two AVX-512 instructions: one for the fraction of x, one to scale by a power of two.
 template <class Element>
 struct ByScaling {
   PENSTOCK_AVX512_INLINE static __m512 of_two(__m512 x) {
     const __m512 inside = clamped(x);
-    const __m512 r = _mm512_reduce_ps(inside, 1);  // what it is above the integer below it
+    const __m512 r = _mm512_reduce_ps(inside, 1);  // x - floor(x)
     return _mm512_scalef_ps(polynomial(Terms<Element>::kOfOne, r), inside);
   }
 };
 
-// For bf16 where the processor does not do each of them in one step: the exponent is added as an integer, as
-// in power_of_two() of exponential.h.
+// For bf16 on processors where these instructions take several steps: adds the exponent as an integer, as in
+// power_of_two() of exponential.h.
 struct ByIntegers {
   PENSTOCK_AVX512_INLINE static __m512 of_two(__m512 x) {
-    // interpolates at Chebyshev's nodes of [-1/2, 1/2]
+    // interpolates at the Chebyshev nodes of [-1/2, 1/2]
     constexpr float kTerms[] = {1.0f, 6.931210452e-1f, 2.402234904e-1f, 5.592197584e-2f, 9.666368515e-3f};
     const __m512 inside = clamped(x), round = _mm512_set1_ps(12582912.0f);
     const __m512 shifted = _mm512_add_ps(inside, round);

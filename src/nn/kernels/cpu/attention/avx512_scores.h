@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Probabilities and gradients of scores (ScoreRows, panels.h).
+// Computes probabilities and gradients of scores (ScoreRows, panels.h).
 #pragma once
 
 #include "nn/kernels/cpu/attention/avx512_softmax.h"
 
 namespace penstock::nn::kernels::avx512 {
 
-// Rows of one word: as they are, and interleaved.
+// Stores the rows of one word: one row as it is in f32, two rows in bf16, plain and interleaved.
 PENSTOCK_AVX512_INLINE void store_scores(const ScoreRows& to, std::int64_t row,
                                          const __m512 (&probability)[1][2], const __m512 (&grad)[1][2]) {
   store_words(probability, to.probabilities + row * kPanel);
@@ -23,7 +23,7 @@ PENSTOCK_AVX512_INLINE void store_scores(const ScoreRows& to, std::int64_t row,
   store_words(grad, to.paired + row / 2 * kPanel);
 }
 
-// P = 2^(scale·S − lse) and dS = P·(dP − δ); 0 where a query does not see.
+// P = 2^(scale·S − lse) and dS = P·(dP − δ); 0 where a query does not see the key.
 template <class Element, class Power, bool Masked>
 PENSTOCK_AVX512_INLINE void write_rows(const ScoreRows& block, const Range& rows) {
   constexpr int kRows = kPair<Element>;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The running softmax of a panel of queries. Scores are transposed, [keys, 32], so that maxima and sums are
-// vectors, and taken as powers of two.
+// Running softmax of a panel of queries in AVX-512, in base 2. Scores are transposed, [keys, 32], so that
+// maxima and sums are vectors.
 #pragma once
 
 #include "nn/kernels/cpu/attention/avx512_exponential.h"
 
 namespace penstock::nn::kernels::avx512 {
 
-// Which of 16 queries see a key of the chunk.
+// Mask of the 16 queries that see this key of the chunk.
 PENSTOCK_AVX512_INLINE __mmask16 sees(const SeenKeys& seen, int half, std::int64_t key) {
   const __m512i keys = _mm512_set1_epi32(static_cast<int>(key));
   return _mm512_mask_cmple_epi32_mask(
@@ -15,7 +15,7 @@ PENSTOCK_AVX512_INLINE __mmask16 sees(const SeenKeys& seen, int half, std::int64
       _mm512_load_si512(seen.last + 16 * half));
 }
 
-// Four maxima at a time, so that none waits for another. What is not a number does not count.
+// Four maxima per query, so that consecutive rows do not wait for each other. NaN is ignored.
 using Maxima = __m512[4][2];
 
 PENSTOCK_AVX512_INLINE void raise(const float* scores, __m512 (&greatest)[2]) {
@@ -58,8 +58,8 @@ PENSTOCK_AVX512_INLINE void greatest_of(const Scores& scores, __m512 (&greatest)
   }
 }
 
-// Raises the maximum of queries whose greatest score is beyond the slack. Returns whether there are such;
-// then what was summed of all is to be multiplied by `keep` [32].
+// Raises the maximum of queries whose greatest score exceeds it by more than the slack. Returns whether there
+// are any; then earlier sums of all queries must be multiplied by `keep` [32].
 template <class Power>
 PENSTOCK_AVX512_INLINE bool raise_maximum(RunningSoftmax& running, float scale, const __m512 (&greatest)[2],
                                           float* keep) {
@@ -80,7 +80,7 @@ PENSTOCK_AVX512_INLINE bool raise_maximum(RunningSoftmax& running, float scale, 
   return raised != 0;
 }
 
-// Of the rows of one word, as the right operand of the product with the values.
+// Stores the rows of one word as a right operand of a product.
 PENSTOCK_AVX512_INLINE void store_words(const __m512 (&row)[1][2], Word* to) {
   _mm512_storeu_ps(to, row[0][0]);
   _mm512_storeu_ps(to + 16, row[0][1]);
@@ -97,8 +97,8 @@ PENSTOCK_AVX512_INLINE void store_words(const __m512 (&rows)[2][2], Word* to) {
   }
 }
 
-// probabilities = 2^(scale·score − maximum), 0 where a query does not see; adds them to the sums, one row
-// after another.
+// probabilities = 2^(scale·score − maximum), 0 where a query does not see the key. Adds them to the sums, row
+// by row.
 template <class Element, class Power, bool Masked>
 PENSTOCK_AVX512_INLINE void exponentiate(const Scores& scores, const Range& rows, const __m512 (&maximum)[2],
                                          __m512 (&sums)[2], Word* probabilities) {
@@ -121,8 +121,8 @@ PENSTOCK_AVX512_INLINE void exponentiate(const Scores& scores, const Range& rows
   }
 }
 
-// Scores to probabilities, panels of words [keys, 32], which may be where the scores are in f32. Returns
-// whether what was summed before is to be multiplied by `keep` [32].
+// Turns scores [keys, 32] into probabilities, a panel of words; in f32 possibly in place. Returns whether
+// earlier sums must be multiplied by `keep` [32].
 template <class Element, class Power>
 PENSTOCK_AVX512 bool softmax(const Scores& scores, RunningSoftmax& running, Word* probabilities,
                              float* keep) {

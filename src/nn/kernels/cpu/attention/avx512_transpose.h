@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transposes of words by whole cache lines: what is written is often far away, and 16 bytes at a time would
-// fetch every line four times.
+// Transposes words by whole cache lines: the destination is often far away, and writing 16 bytes at a time
+// would fetch every line four times.
 #pragma once
 
 #include "nn/kernels/cpu/attention/avx512.h"
 
 namespace penstock::nn::kernels::avx512 {
 
-// Rows to columns.
+// Transposes 16 by 16 words.
 PENSTOCK_AVX512_INLINE void transpose_block(__m512 (&rows)[16]) {
   __m512 x[16];
-  // Within quarters of registers, four rows at a time.
+  // First within quarters of registers, four rows at a time.
 #pragma GCC unroll 4
   for (int i = 0; i < 16; i += 4) {
     const __m512 low[2] = {_mm512_unpacklo_ps(rows[i], rows[i + 1]),
@@ -37,7 +37,7 @@ PENSTOCK_AVX512_INLINE void transpose_block(__m512 (&rows)[16]) {
   }
 }
 
-// rows [count, width] → [width, columns], columns from `count` on zeros. 16 divides width and columns.
+// rows [count, width] → [width, columns]; columns from `count` on are zero. 16 divides width and columns.
 inline PENSTOCK_AVX512 void transpose(const Word* rows, std::int64_t stride, std::int64_t count,
                                       std::int64_t width, std::int64_t columns, Word* transposed) {
   for (std::int64_t first = 0; first < columns; first += 16) {
@@ -55,7 +55,7 @@ inline PENSTOCK_AVX512 void transpose(const Word* rows, std::int64_t stride, std
   }
 }
 
-// The panel [width in words, 32] of the words of up to 32 rows.
+// Packs up to 32 rows into a panel [width in words, 32].
 template <class Element>
 void pack_panel(const Element* rows, std::int64_t stride, std::int64_t count, std::int64_t width,
                 Element* panel) {
@@ -64,7 +64,7 @@ void pack_panel(const Element* rows, std::int64_t stride, std::int64_t count, st
   transpose(words(rows), stride / kPair, count, width / kPair, kPanel, words(panel));
 }
 
-// Of a panel [width, 32] the first `count` columns, each multiplied by its factor, → rows of `width`.
+// Multiplies the first `count` columns of a panel [width, 32] by their factors; writes them as rows of width.
 inline PENSTOCK_AVX512 void write_columns(const float* panel, const float* factors, std::int64_t width,
                                           std::int64_t count, float* rows, std::int64_t stride) {
   for (std::int64_t first = 0; first < count; first += 16) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What panel_forward.h and panel_backward.h do in vectors of AVX-512, beside their products.
+// AVX-512 functions that panel_forward.h and panel_backward.h need in addition to products.
 #pragma once
 
 #include "nn/kernels/cpu/attention/avx512_scores.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all tiled backwards share: a head's queries in the layouts of the products, and the loop over heads
-// and tiles of keys. Scores are computed transposed, [keys, queries], so that every product takes its
-// operands as stored.
+// Shared by all tiled backwards: a head's queries in the layouts of the products, and the loop over heads and
+// tiles of keys. Scores are computed transposed, [keys, queries], so that every product takes its operands as
+// stored.
 #pragma once
 
 #include <ATen/ops/empty.h>
@@ -20,7 +20,7 @@ PENSTOCK_VECTORISED float dot(const Element* a, const Element* b, std::int64_t c
   return sum;
 }
 
-// Scratch memory for one head per thread, allocated by the calling thread so that it is accounted and reused.
+// Workspace for one head per thread, allocated by the calling thread so that it is accounted and reused.
 struct QueryRoom {
   std::int64_t tile_size;
   at::Tensor packed, grad, rows;
@@ -69,7 +69,7 @@ class QueryTiles {
       }
     }
   }
-  // The tile's gradient, scaled, to rows [queries, d].
+  // Writes the tile's gradient times `scale` to rows [queries, d].
   void write_gradient(std::int64_t tile, float scale, float* to) const {
     const std::int64_t count = extent_.queries_of(tile);
     if (!begun(tile)) return static_cast<void>(std::fill_n(to, count * extent_.width, 0.0f));
@@ -85,16 +85,16 @@ class QueryTiles {
   Element* grads_transposed(std::int64_t tile) const { return queries_transposed(tile) + 2 * tile_size_; }
   Element* grads(std::int64_t tile) const { return queries_transposed(tile) + 3 * tile_size_; }
   float* grad_queries(std::int64_t tile) const { return grad_ + tile * tile_size_; }  // [d, columns]
-  // To base 2.
+  // In base 2.
   float* log_sum_exp(std::int64_t tile) const { return rows_ + 2 * tile * kQueries; }
   float* delta(std::int64_t tile) const { return log_sum_exp(tile) + kQueries; }
 
-  // Whether the tile's gradient has been added to; the first key to do so sets it.
+  // Whether the tile's gradient holds a sum; the first keys set it, later ones add to it.
   bool begun(std::int64_t tile) const { return begun_[static_cast<std::size_t>(tile)]; }
   void begin(std::int64_t tile) { begun_[static_cast<std::size_t>(tile)] = true; }
 
  private:
-  // Rounded once.
+  // In f64, rounded once.
   static float in_base_two(float log_sum_exp) {
     return static_cast<float>(kLogOfE * static_cast<double>(log_sum_exp));
   }
@@ -103,7 +103,7 @@ class QueryTiles {
   std::int64_t tile_size_, unit_;
   Element* packed_;
   float *grad_, *rows_;
-  std::vector<bool> begun_;  // of each tile
+  std::vector<bool> begun_;  // one per tile
 };
 
 // One tile of keys of one key-value head, and its gradients [count, d], packed.
@@ -116,10 +116,10 @@ struct KeyTile {
   float *grad_keys, *grad_values;
 };
 
-// Tensors of one call, by key-value head. A task's Tile(extent, visible) packs one head's queries after
-// another, fill(QueryTiles, Head), and takes all of them against one tile of keys after another:
-// against_keys(KeyTile, QueryTiles, whether to add to the gradients of keys and values). What it sums for
-// queries is to be scaled by Tile::query_scale(extent).
+// Runs one call, in parallel over key-value heads. For each query head, a task's Tile(extent, visible) packs
+// the queries, fill(QueryTiles, Head), then processes all of them against one tile of keys after another,
+// against_keys(KeyTile, QueryTiles, adds); `adds`: add to the gradients of keys and values, else set them.
+// The sums for queries are scaled by Tile::query_scale(extent).
 template <class Element, class Tile>
 class Backward {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all tiled forwards share: packed keys and values, and the loop over tiles of queries.
+// Shared by all tiled forwards: packed keys and values, and the loop over tiles of queries.
 #pragma once
 
 #include <ATen/ops/empty.h>
@@ -8,11 +8,11 @@
 
 namespace penstock::nn::kernels {
 
-// Room for the keys and values of one chunk, tile by tile, packed.
+// Packed keys and values of one chunk, tile by tile.
 template <class Element>
 class KeyRoom {
  public:
-  // The rows of one tile.
+  // Rows of one tile.
   struct Rows {
     const Element* rows;
     std::int64_t stride;
@@ -23,7 +23,7 @@ class KeyRoom {
     packed_ = at::empty({extent.sequences * extent.kv_heads * extent.key_tiles(), 2, room_}, key.options());
   }
 
-  // pack(rows of keys, rows of values, their count, to) for each tile.
+  // Calls pack(rows of keys, rows of values, their count, to) for each tile.
   template <class Pack>
   void fill(const at::Tensor& key, const at::Tensor& value, Pack&& pack) {
     const auto keys = read_heads<Element>(key), values = read_heads<Element>(value);
@@ -38,7 +38,7 @@ class KeyRoom {
     });
   }
 
-  // place: sequence · key-value heads + head. Values are room() after keys.
+  // place: sequence · key-value heads + head. Values begin room() elements after the keys.
   Element* at(std::int64_t place, std::int64_t tile) const {
     return packed_.mutable_data_ptr<Element>() + (place * extent_.key_tiles() + tile) * 2 * room_;
   }
@@ -62,20 +62,20 @@ struct QueryTile {
   float* log_sum_exp;
 };
 
-// Of a softmax: the sum of 2^(score − maximum). -infinity where the sum is 0.
+// Natural log-sum-exp from `maximum` in base 2 and sum of 2^(score − maximum). -infinity if the sum is 0.
 inline float log_sum_exp(float maximum, float sum) {
   if (sum == 0) return -INFINITY;
   return static_cast<float>(static_cast<double>(maximum) / kLogOfE + std::log(static_cast<double>(sum)));
 }
 
-// The tiles of a head alternate between its beginning and its end, so that consecutive tiles have about equal
-// work under the causal mask.
+// Alternates between the first and the last tiles of a head, so that consecutive tiles have about equal work
+// under the causal mask.
 inline std::int64_t alternating(std::int64_t index, std::int64_t count) {
   return index % 2 == 0 ? index / 2 : count - 1 - index / 2;
 }
 
-// Packed(extent, key, value) is made once; a task's Tile(extent, packed, visible) attends one tile of up to
-// Tile::kTile queries after another: attend(QueryTile<Element>, place).
+// Constructs Packed(extent, key, value) once. Each task constructs a Tile(extent, packed, visible) and calls
+// attend(QueryTile<Element>, place) for one tile of up to Tile::kTile queries after another.
 template <class Element, class Packed, class Tile>
 AttentionPart attend_by_query_tiles(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                                     const Visible& visible) {

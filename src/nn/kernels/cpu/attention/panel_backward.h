@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backward of tiled attention by processors' own products (avx512_attention.cpp, amx_attention.cpp).
+// The backward of tiled attention with our own products (avx512_attention.cpp, amx_attention.cpp).
 #pragma once
 
 #include <array>
@@ -9,12 +9,12 @@
 
 namespace penstock::nn::kernels {
 
-// A task's tile of keys, and what is computed of it and a few tiles of queries.
+// A task's tile of keys, and the results for it and a few tiles of queries.
 //
-// Products::add() is that of panel_forward.h; Products::kRows rows, some units, are taken at a time, so that
-// their scores and the gradients of their probabilities stay in the L1 cache. Products::kTiles tiles of
-// queries are taken at once, so that sums are loaded and stored more seldom. An object of Products lives as
-// long as the task.
+// Products::add() is as in panel_forward.h. Keys are processed Products::kRows (a multiple of kUnit) at a
+// time, so that their scores and the gradients of their probabilities stay in the L1 cache, and tiles of
+// queries Products::kTiles at a time, so that sums are loaded and stored less often. An object of Products
+// lives as long as the task.
 template <class Products>
 class PanelBackward {
   using Element = typename Products::Element;
@@ -73,7 +73,7 @@ class PanelBackward {
     std::fill_n(sums_.get(), 2 * kKeys * width, 0.0f);
   }
 
-  // Sets them, or adds to them; the keys' is still to be scaled.
+  // Sets the gradients or adds to them. Scales the keys' sums, which are not scaled yet.
   void write_gradients(const KeyTile<Element>& keys, bool adds) const {
     const float *of_keys = sums_.get(), *of_values = of_keys + kKeys * extent_.width;
     const float scale = extent_.scale();
@@ -83,7 +83,7 @@ class PanelBackward {
     }
   }
 
-  // The tiles of queries from `tile` on that are taken at once.
+  // Processes Products::kTiles tiles of queries from `tile` on.
   void against_queries(const KeyTile<Element>& keys, QueryTiles<Element>& packed, std::int64_t tile) {
     const std::int64_t first = tile * kQueries, end = std::min(extent_.queries, first + kColumns);
     Ranges ranges{};
@@ -105,7 +105,7 @@ class PanelBackward {
                           paired_ + i * kTilePanels * kPanelRoom);
   }
 
-  // Where a panel of queries, counted from a tile on, is.
+  // Position of a panel of queries, counted from a tile on.
   struct Place {
     std::int64_t tile, row;
   };
@@ -141,8 +141,8 @@ class PanelBackward {
     products_.add(std::span(&segment, 1), rows, false, to, kPanel);
   }
 
-  // Panels that hold scores of a key, which follow each other, and the first key after it of which other
-  // panels do.
+  // The consecutive panels [from, until) that hold scores of a key, and the next key for which this range
+  // changes.
   struct Holders {
     std::int64_t from = 0, until = 0, next;
   };
@@ -159,7 +159,7 @@ class PanelBackward {
     return result;
   }
 
-  // sums [keys, d] += left [keys, columns] · right, the panels of columns of some tiles' queries.
+  // sums [keys, d] += left [keys, columns] · right [columns, d] over the columns of kTiles tiles of queries.
   template <class Right>
   void add_key_gradients(const QueryTiles<Element>& packed, std::int64_t tile, const Ranges& ranges,
                          const Element* left, Right&& right, float* sums) {
@@ -181,7 +181,7 @@ class PanelBackward {
     }
   }
 
-  // `paired`: gradients of the tile's scores.
+  // `paired`: gradients of the tile's scores, as a right operand.
   void add_query_gradients(QueryTiles<Element>& packed, std::int64_t tile, std::span<const Range> ranges,
                            const Element* paired) {
     const std::int64_t columns = packed.columns(tile);
@@ -208,9 +208,9 @@ class PanelBackward {
   FirstKeys first_keys_;
   Scratch<Element> keys_;
   Element *values_, *keys_transposed_;
-  Scratch<float> sums_;  // [kKeys, d] of keys, then of values
+  Scratch<float> sums_;  // [kKeys, d] for keys, then for values
   Scratch<float> products_of_scores_ = scratch<float>(2 * Products::kRows * kPanel);
-  // By panel of queries [kKeys, 32]; in f32 gradients of scores are a right operand as they are.
+  // [kKeys, 32] per panel of queries. In f32 grad_scores_ is already a right operand, so paired_ is the same.
   Scratch<Element> probabilities_ = scratch<Element>((kPair == 1 ? 2 : 3) * kPanels * kPanelRoom);
   Element* grad_scores_ = probabilities_.get() + kPanels * kPanelRoom;
   Element* paired_ = kPair == 1 ? grad_scores_ : grad_scores_ + kPanels * kPanelRoom;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The forward of tiled attention by processors' own products ({avx2,avx512,amx}_attention.cpp):
-// panels of 32 queries, whose scores stay in a near cache, against one step of keys after another. Scores and
-// outputs are transposed, [keys, 32] and [d, 32]: keys and values are left operands, queries and
-// probabilities right ones.
+// The forward of tiled attention with our own products ({avx2,avx512,amx}_attention.cpp): panels of 32
+// queries, whose scores stay in a near cache, against one step of keys after another. Scores and outputs are
+// transposed, [keys, 32] and [d, 32]: keys and values are left operands, queries and probabilities right.
 #pragma once
 
 #include "nn/kernels/cpu/attention/forward_loop.h"
@@ -10,7 +9,7 @@
 
 namespace penstock::nn::kernels {
 
-// Keys [rows, d] and transposed values [d, rows] of one chunk as left operands, tile by tile; rows are padded
+// Keys [rows, d] and transposed values [d, rows] of one chunk as left operands, tile by tile. Rows are padded
 // to whole panels.
 template <class Products>
 class LeftKeys {
@@ -28,7 +27,7 @@ class LeftKeys {
     });
   }
 
-  // From one key of the chunk on. place: sequence · key-value heads + head.
+  // Operands from key `key` of the chunk on. place: sequence · key-value heads + head.
   Left keys(std::int64_t place, std::int64_t key) const {
     const Element* tile = packed_.at(place, key / kKeys);
     return {words(tile + key % kKeys * extent_.width), extent_.width / kPair<Element>};
@@ -44,15 +43,15 @@ class LeftKeys {
 };
 
 // A task's queries in panels, and their running softmax, over steps of Products::kStep keys of a tile.
-// Products::add(segments, rows, whether to add, sums, floats from row to row) multiplies whole units of
-// Products::kUnit rows by one panel; its other functions are those of avx512_vectors.h. An object of Products
-// lives as long as the task.
+// Products::add(segments, rows, adds, sums, stride) multiplies whole units of Products::kUnit rows by one
+// panel and adds to the sums or sets them. Its other functions are those of avx512_vectors.h. An object of
+// Products lives as long as the task.
 template <class Products>
 class PanelForward {
   using Element = typename Products::Element;
 
  public:
-  static constexpr std::int64_t kTile = Products::kTile;  // queries that take each step while it is near
+  static constexpr std::int64_t kTile = Products::kTile;  // queries that share each step of keys in cache
 
   PanelForward(const Extent& extent, const LeftKeys<Products>& keys, const Visible& visible)
       : extent_(extent),
@@ -76,7 +75,7 @@ class PanelForward {
   static constexpr std::int64_t kStep = Products::kStep, kPair = kernels::kPair<Element>;
   static_assert(kKeys % kStep == 0 && kTile % kPanel == 0);
 
-  // Of the panel from `row` of the tile on.
+  // Data of the panel from `row` of the tile on.
   Element* query(std::int64_t row) const { return query_.get() + row * extent_.width; }
   float* output(std::int64_t row) const { return output_.get() + row * extent_.width; }  // [d, 32]
   RunningSoftmax& running(std::int64_t row) { return running_[static_cast<std::size_t>(row / kPanel)]; }
@@ -114,7 +113,7 @@ class PanelForward {
     const std::int64_t count = std::min(kPanel, tile.rows - first);
     float factors[kPanel];
     for (std::int64_t row = 0; row < kPanel; ++row)
-      factors[row] = softmax.sum[row] == 0 ? 0.0f : 1.0f / softmax.sum[row];  // 0: it sees no key
+      factors[row] = softmax.sum[row] == 0 ? 0.0f : 1.0f / softmax.sum[row];  // 0: the query sees no key
     Products::write_columns(output(first), factors, extent_.width, count,
                             tile.output + first * tile.output_stride, tile.output_stride);
     for (std::int64_t row = 0; row < count; ++row)
@@ -134,7 +133,7 @@ class PanelForward {
   std::array<RunningSoftmax, kTile / kPanel> running_;
 };
 
-// Of scores of steps of keys, each [kStep, 32], one panel's after another's.
+// Softmax over each [kStep, 32] panel of scores, one after another.
 template <class Products>
 void softmax_of_panels(const at::Tensor& scores, at::Tensor& probabilities) {
   using Element = typename Products::Element;

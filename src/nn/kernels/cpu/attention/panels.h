@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What own products of attention compute with, whatever their instructions: operands, which of some keys that
-// follow each other a panel of queries sees, and the panel's scores and running softmax.
+// Shared by our own attention products of all instruction sets: operands, the range of keys that a panel of
+// queries sees, and the panel's scores and running softmax.
 //
-// Products read words of 32 bits: one f32, or two neighbours of bf16.
+// Products read 32-bit words: one f32 or two adjacent bf16.
 #pragma once
 
 #include <algorithm>
@@ -20,20 +20,20 @@ inline Word* words(c10::BFloat16* elements) { return reinterpret_cast<Word*>(ele
 inline const Word* words(const float* elements) { return elements; }
 inline Word* words(float* elements) { return elements; }
 
-// A left operand: rows of words, `row` words apart.
+// A left operand: rows of words; `row` is the row stride in words.
 struct Left {
   const Word* at;
   std::int64_t row;
 };
 
-// A part of an inner dimension: rows of the left operand, and a panel [steps, 32] of the right one.
+// Part of an inner dimension: rows of the left operand and a panel [steps, 32] of the right one.
 struct Segment {
   Left left;
   const Word* panel;
   std::int64_t steps;
 };
 
-// Keys, from `from` to before `until`.
+// Keys [from, until).
 struct Range {
   std::int64_t from = 0, until = 0;
   bool none() const { return from >= until; }
@@ -42,21 +42,20 @@ struct Range {
 
 inline std::int64_t up(std::int64_t count, std::int64_t unit) { return (count + unit - 1) / unit * unit; }
 
-// Of each query of a panel, the keys of the chunk that it sees: those from `first` to `last`, which is -1 for
-// padding.
+// Keys of the chunk that each query of a panel sees: `first` to `last` inclusive. For padding, `last` is -1.
 struct SeenKeys {
   alignas(64) std::int32_t first[kPanel], last[kPanel];
 };
 
-// Queries of a sequence, from `first` on; those from `end` on are padding.
+// A panel of queries of a sequence, from `first` on. Queries from `end` on are padding.
 struct PanelQueries {
   std::int64_t sequence, first, end;
 };
 
-// What these queries see of `count` keys from `first_key` of the chunk on. Ranges count from there.
+// Which of `count` keys, from the chunk's key `first_key` on, a panel sees. Ranges count from first_key.
 struct PanelKeys {
-  Range some, all;  // whole units that have a key that a query sees; keys that every query sees
-  SeenKeys seen;    // set where a query does not see all of `some`
+  Range some, all;  // whole units with keys that any query sees; keys that every query sees
+  SeenKeys seen;    // set only if a query does not see all of `some`
 
   PanelKeys(Mask mask, const FirstKeys& first_keys, const PanelQueries& queries, std::int64_t first_key,
             std::int64_t count, std::int64_t unit) {
@@ -79,8 +78,8 @@ struct PanelKeys {
     }
   }
 
-  // `count` of the keys, from one on: those in `all`, counted from there, in whole pairs; an empty range at
-  // their end if there are none.
+  // The part of `all` in the keys [from, from + count), counted from `from`, in whole pairs. If there is
+  // none, an empty range at `count`.
   Range whole_of(std::int64_t from, std::int64_t count, std::int64_t pair) const {
     const std::int64_t begin = std::clamp<std::int64_t>(all.from - from, 0, count),
                        end = std::clamp<std::int64_t>(all.until - from, 0, count);
@@ -89,8 +88,8 @@ struct PanelKeys {
   }
 };
 
-// Of the keys so far. Probabilities are relative to 2^maximum, which may be less than the greatest one by
-// kSlack: what is summed seldom has to be scaled anew. All of it depends on the query and its keys alone.
+// Running softmax of the keys so far, in base 2. Probabilities are relative to 2^maximum; the maximum may be
+// below the greatest score by up to kSlack, so sums rarely need rescaling. Depends only on a query's keys.
 struct RunningSoftmax {
   static constexpr float kSlack = 8.0f;
   alignas(64) float maximum[kPanel], sum[kPanel];
@@ -101,27 +100,27 @@ struct RunningSoftmax {
   }
 };
 
-// Scores of `rows` keys, whole pairs, the first of which is `first_key` of the chunk.
+// Scores of `rows` keys (whole pairs), from the chunk's key `first_key` on.
 struct Scores {
   const float* at;  // [rows, 32]
   std::int64_t rows;
   Range whole;  // rows that all queries see, whole pairs
   std::int64_t first_key;
-  const SeenKeys& seen;  // of the other rows
+  const SeenKeys& seen;  // for the other rows
   float scale;
 
   Range before() const { return {0, whole.from}; }
   Range after() const { return {whole.until, rows}; }
 };
 
-// Of some keys and a panel of queries: probabilities and gradients of scores, transposed, from both products
-// they need. Rows are keys. Results are rows of 32 elements.
+// Probabilities and gradients of scores for some keys (rows) and a panel of queries, and the two products
+// from which they are computed. Result rows have 32 elements.
 struct ScoreRows {
   Scores scores;                      // the first product
   const float* grad_probabilities;    // the second: [keys, 32]
-  const float *log_sum_exp, *delta;   // of the queries; log_sum_exp to base 2
-  Word *probabilities, *grad_scores;  // grad_scores not scaled by 1/√d
-  Word* paired;                       // grad_scores as a right operand: in f32 the same, so not written
+  const float *log_sum_exp, *delta;   // per query; log_sum_exp in base 2
+  Word *probabilities, *grad_scores;  // grad_scores are not scaled by 1/√d
+  Word* paired;                       // grad_scores as a right operand; not written in f32, where it is equal
 };
 
 }  // namespace penstock::nn::kernels

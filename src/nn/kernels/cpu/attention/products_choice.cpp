@@ -29,7 +29,7 @@ bool has_amx() {
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kBits) == kBits;
 }
 
-// Linux gives a process the tiles' registers only when it asks (arch_prctl, ARCH_REQ_XCOMP_PERM).
+// Linux lets a process use tile registers only after a request (arch_prctl, ARCH_REQ_XCOMP_PERM).
 bool may_use_tiles() {
   constexpr long kRequest = 0x1023, kTileData = 18;
   return syscall(SYS_arch_prctl, kRequest, kTileData) == 0;

@@ -19,8 +19,8 @@ PENSTOCK_VECTORISED float greatest(const float* scores, std::int64_t count) {
   return result;
 }
 
-// probabilities = 2^(scale·score − maximum) for the first `seen`, 0 for the rest; their sum, which is not a
-// number if one of them is not.
+// probabilities = 2^(scale·score − maximum) for the first `seen`, 0 for the rest. Returns their sum, NaN if
+// one of them is NaN.
 template <class Element>
 PENSTOCK_VECTORISED float exponentiate(const float* scores, std::int64_t seen, std::int64_t count,
                                        float scale, float maximum, Element* probabilities) {
@@ -89,14 +89,14 @@ class ForwardTile {
     }
     for (std::int64_t row = 0; row < tile.rows; ++row) {
       float* output = tile.output + row * tile.output_stride;
-      if (sum_[row] == 0) std::fill_n(output, extent_.width, 0.0f);  // it sees no key
+      if (sum_[row] == 0) std::fill_n(output, extent_.width, 0.0f);  // the query sees no key
       if (sum_[row] != 0) multiply(output, extent_.width, 1.0f / sum_[row]);
       tile.log_sum_exp[row] = log_sum_exp(maximum_[row], sum_[row]);
     }
   }
 
  private:
-  // The first `count` keys of a tile; no query sees later ones.
+  // Attends the first `count` keys of a tile; no query sees later ones.
   void attend_keys(const QueryTile<Element>& tile, std::int64_t place, std::int64_t keys, std::int64_t count,
                    bool running) {
     const std::int64_t inner = padded<Element>(count), width = extent_.width;
@@ -111,7 +111,7 @@ class ForwardTile {
         probabilities_.get(), packed_.values(place, keys), tile.output);
   }
 
-  // The row sees the tile's keys from `from` to before `seen`.
+  // The row sees the tile's keys [from, seen).
   void softmax_row(const QueryTile<Element>& tile, std::int64_t row, std::int64_t from, std::int64_t seen,
                    std::int64_t count, std::int64_t inner, bool running) {
     Element* probabilities = probabilities_.get() + row * inner;
@@ -138,7 +138,7 @@ class ForwardTile {
   FirstKeys first_keys_;
   Scratch<float> scores_;
   Scratch<Element> probabilities_;
-  std::array<float, kQueries> maximum_{}, sum_{};  // maximum: of scores as powers of two
+  std::array<float, kQueries> maximum_{}, sum_{};  // maximum in base 2
 };
 
 template <class Element>
@@ -148,7 +148,7 @@ AttentionPart forward(const at::Tensor& query, const at::Tensor& key, const at::
                                                                                    visible);
 }
 
-// Of steps of 256 keys, by row.
+// Softmax of rows of 256 keys.
 template <class Element>
 void softmax_of_rows(const at::Tensor& scores, at::Tensor& probabilities) {
   const float* from = scores.const_data_ptr<float>();

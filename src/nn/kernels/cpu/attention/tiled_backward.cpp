@@ -8,14 +8,14 @@
 namespace penstock::nn::kernels {
 namespace {
 
-// Of a tile, those that see a key.
+// Queries [from, until) of a tile that see a key.
 struct SeeingQueries {
   std::int64_t from, until;
 };
 
 // P = exp(scale·S − lse) and dS = scale·P·(dP − δ) of one key, for the queries that see it; 0 for the others,
-// chosen and not multiplied by: a key that is not seen may have any score, whose power is no number then.
-// `log_sum_exp` is to base 2.
+// by selection instead of multiplication: an unseen key may have any score, whose power may not be finite.
+// `log_sum_exp` is in base 2.
 template <class Element>
 PENSTOCK_VECTORISED void gradients_of_key(const float* scores, const float* grad_probabilities,
                                           const float* log_sum_exp, const float* delta, float scale_of_two,
@@ -30,12 +30,12 @@ PENSTOCK_VECTORISED void gradients_of_key(const float* scores, const float* grad
   }
 }
 
-// A task's tiles of scores and of values computed from them.
+// A task's tiles of scores and of the values computed from them.
 template <class Element>
 class BackwardTile {
  public:
   static constexpr std::int64_t kUnit = kPair<Element>;
-  static float query_scale(const Extent&) { return 1.0f; }  // scores' gradients are scaled
+  static float query_scale(const Extent&) { return 1.0f; }  // scores' gradients are already scaled
 
   BackwardTile(const Extent& extent, const Visible& visible)
       : extent_(extent),
@@ -57,8 +57,8 @@ class BackwardTile {
     });
   }
 
-  // All queries of one head against one tile of keys; `adds` to the gradients of keys and values, or sets
-  // them.
+  // Processes all queries of one head against one tile of keys. `adds`: adds to the gradients of keys and
+  // values, else sets them.
   void against_keys(const KeyTile<Element>& keys, QueryTiles<Element>& packed, bool adds) {
     transpose_rows(keys.keys, keys.key_stride, keys.count, extent_.width, padded<Element>(keys.count),
                    keys_transposed_.get());
@@ -73,13 +73,13 @@ class BackwardTile {
   }
 
  private:
-  // The first tile does not cover all keys, so its products cannot initialise the sums.
+  // For a first tile that does not cover all keys: its products cannot initialise the sums.
   void begin_gradients(const KeyTile<Element>& keys) {
     std::fill_n(keys.grad_keys, keys.count * extent_.width, 0.0f);
     std::fill_n(keys.grad_values, keys.count * extent_.width, 0.0f);
   }
 
-  // The first `count` keys; no query of the tile sees later ones.
+  // Processes the first `count` keys; no query of the tile sees later ones.
   void against_queries(const KeyTile<Element>& keys, std::int64_t count, QueryTiles<Element>& packed,
                        std::int64_t tile, bool adds) {
     const std::int64_t columns = packed.columns(tile), width = extent_.width, inner = padded<Element>(count);
@@ -110,7 +110,7 @@ class BackwardTile {
     packed.begin(tile);
   }
 
-  // Over the queries of the tile whose documents begin at the key or before it.
+  // Advances `until` past the queries of the tile whose documents begin at the key or before it.
   void advance(std::int64_t& until, const KeyTile<Element>& keys, std::int64_t key, std::int64_t tile) const {
     const auto begins = [&] { return first_keys_.of(keys.sequence, tile * kQueries + until); };
     while (until < extent_.queries_of(tile) && begins() <= keys.first + key) ++until;

@@ -13,13 +13,13 @@
 
 namespace penstock::nn::kernels {
 
-inline constexpr double kLogOfE = 1.44269504088896341;  // to base 2
-inline constexpr std::int64_t kQueries = 64;            // of a tile
-inline constexpr std::int64_t kKeys = 256;              // of a tile
+inline constexpr double kLogOfE = 1.44269504088896341;  // log2(e)
+inline constexpr std::int64_t kQueries = 64;            // per tile
+inline constexpr std::int64_t kKeys = 256;              // per tile
 
-inline constexpr std::int64_t kPanel = 32;  // queries or columns of own products (avx512.h)
+inline constexpr std::int64_t kPanel = 32;  // queries or columns of our own products (avx512.h)
 
-// Rows that packed tiles have room for: whole panels.
+// Rows allocated for a packed tile: rounds up to whole panels.
 inline std::int64_t room_of(std::int64_t rows) { return (rows + kPanel - 1) / kPanel * kPanel; }
 
 // One tensor's rows of d elements by sequence, head and token.
@@ -54,7 +54,7 @@ struct Extent {
   float scale() const { return 1.0f / std::sqrt(static_cast<float>(width)); }
   float scale_of_two() const {
     return static_cast<float>(kLogOfE / std::sqrt(static_cast<double>(width)));
-  }  // of scores as powers of two
+  }  // for scores in base 2
   std::int64_t query_tiles() const { return (queries + kQueries - 1) / kQueries; }
   std::int64_t key_tiles() const { return (keys + kKeys - 1) / kKeys; }
   std::int64_t queries_of(std::int64_t tile) const { return std::min(kQueries, queries - tile * kQueries); }
@@ -63,12 +63,12 @@ struct Extent {
   std::int64_t most_keys() const { return std::min(keys, kKeys); }
 };
 
-// How many of `count` keys starting at `first` are visible to the query at `position`.
+// Number of keys, of `count` from `first` on, that the query at `position` sees.
 inline std::int64_t seen_keys(Mask mask, std::int64_t position, std::int64_t first, std::int64_t count) {
   return mask == Mask::None ? count : std::clamp<std::int64_t>(position + 1 - first, 0, count);
 }
 
-// Scratch memory of a task, of whole cache lines: vectors and tiles that cross them are slow.
+// Scratch memory of a task, aligned to cache lines: vectors and tiles that cross lines are slow.
 inline constexpr std::align_val_t kLine{64};
 struct FreeLines {
   void operator()(void* memory) const { ::operator delete(memory, kLine); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The twin of card/launch.cu on a host: tests see the arithmetic of the card's kernels without a card.
+// Counterpart of card/launch.cu on a host: tests check the arithmetic of the card's kernels without a card.
 #include <vector>
 
 #include "nn/kernels/cuda/launch.h"
@@ -15,7 +15,7 @@ namespace penstock::nn::kernels::cuda {
 
 template <class Rows>
 void launch(const Rows& rows, std::int64_t count) {
-  // What a row finds there is left over from another one.
+  // Rows share the scratch memory: each finds leftovers of an earlier one.
   std::vector<double> scratch((static_cast<std::size_t>(rows.scratch_bytes()) + 7) / 8, -1e30);
   for (std::int64_t row = 0; row < count; ++row) {
     rows(Lanes<Rows::kLanes>(reinterpret_cast<unsigned char*>(scratch.data())), row);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a table by token, and their gradients (kernels/embedding.h).
+// Embedding lookup and its gradient (kernels/embedding.h).
 #pragma once
 
 #include "nn/kernels/cuda/rows/packs.h"
 
 namespace penstock::nn::kernels::cuda {
 
-// Row n: the table's row of token n, where the shard [begin, begin + count) of the vocabulary has it.
+// Row n: copies the table's row of token n if the shard [begin, begin + count) of the vocabulary has it.
 template <class Element, int kWidth>
 struct TakeRows {
   static constexpr int kLanes = kBlock;
@@ -26,8 +26,8 @@ struct TakeRows {
   }
 };
 
-// Row n of the tokens in ascending order: where a new token begins, the gradients of all its places are added
-// to the table's row, in the order of the places.
+// Row n of the sorted tokens: if a new token begins there, adds the gradients of all its places to the
+// table's row, in the order of the places.
 template <class Element, int kWidth>
 struct AddTokenRuns {
   using Number = Accumulator<Element>;
@@ -36,7 +36,7 @@ struct AddTokenRuns {
   Number* grad_table;          // [count, h]
   const Element* grad;         // [N, h]
   const std::int64_t* sorted;  // [N], ascending
-  const std::int64_t* places;  // [N]: of each sorted token its place; ascending among equal tokens
+  const std::int64_t* places;  // [N]: place of each sorted token, ascending among equal tokens
   std::int64_t tokens, begin, count, h;
 
   std::int64_t scratch_bytes() const { return 0; }

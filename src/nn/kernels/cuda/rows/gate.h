@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gated unit silu(gate) · up and its gradients (kernels/swiglu.h).
+// SwiGLU, silu(gate) · up, and its gradients (kernels/swiglu.h).
 #pragma once
 
 #include "nn/kernels/cuda/rows/packs.h"
@@ -11,7 +11,7 @@ PENSTOCK_BOTH Number sigmoid(Number x) {
   return Number(1) / (Number(1) + std::exp(-x));
 }
 
-// Row c: the pairs [c·kChunk, ...) of `count` packs.
+// Row c: packs [c·kChunk, ...) of `packs`.
 template <class Element, int kWidth>
 struct GateChunks {
   using Number = Accumulator<Element>;
@@ -44,7 +44,7 @@ struct GateBackwardChunks {
   const Element* grad_output;
   Element* gate;
   Element* up;
-  Element* output;  // computed again, where grad_output is; or null
+  Element* output;  // recomputed in grad_output's memory; or null
   std::int64_t packs;
 
   std::int64_t scratch_bytes() const { return 0; }
@@ -93,7 +93,7 @@ struct WeightedGateRows {
   }
 };
 
-// In place, as GateBackwardChunks.
+// In place, like GateBackwardChunks.
 template <class Element, int kWidth>
 struct WeightedGateBackwardRows {
   using Number = Accumulator<Element>;

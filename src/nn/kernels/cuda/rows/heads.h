@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of [b, H, T, d] tensors: rotation, merging by log-sum-exp, sums and products of rows.
+// Row kernels on [b, H, T, d] tensors: rotation, merging by log-sum-exp, sums and dot products of rows.
 #pragma once
 
 #include <limits>
@@ -8,8 +8,8 @@
 
 namespace penstock::nn::kernels::cuda {
 
-// A tensor [b, H, T, d] of any strides but the last, which is 1. Its rows are counted in 32 bits: a card has
-// no instruction for longer divisions.
+// A tensor [b, H, T, d] of any strides with last stride 1. Row numbers have 32 bits: a card has no
+// instruction for longer divisions.
 template <class Element>
 struct Heads {
   Element* data;
@@ -25,7 +25,7 @@ struct Heads {
   }
 };
 
-// Row n: token n of b·T, whose heads are turned by the angles of its position; sign -1 turns back.
+// Row n: rotates the heads of token n of b·T by the angles of its position; sign -1 rotates back.
 template <class In, class Out, int kWidth>
 struct TurnTokens {
   using Number = Accumulator<Out>;
@@ -35,10 +35,10 @@ struct TurnTokens {
   Heads<Out> out;
   const Number* cosine;  // [positions, half]
   const Number* sine;
-  const std::int64_t* starts;                // [b, length], of each position where it counts from; or null
-  std::int64_t length;                       // of a sequence
-  std::int64_t first, second, first_tokens;  // as Positions
-  std::int64_t half;                         // of a head's width
+  const std::int64_t* starts;                // [b, length], as in Positions; or null
+  std::int64_t length;                       // sequence length
+  std::int64_t first, second, first_tokens;  // Positions' first, second, half
+  std::int64_t half;                         // half the head size
   Number sign;
 
   std::int64_t scratch_bytes() const { return 0; }
@@ -64,11 +64,11 @@ struct TurnTokens {
   }
 };
 
-// Rows of short heads are taken several at a time, so that a warp has work for all its lanes and finds its
-// place once.
+// Rows of small heads are processed several at a time, so that a warp has work for all its lanes and computes
+// its address once.
 inline constexpr std::int64_t kRowsAtOnce = 8;
 
-// The rows from `first` on, which are mostly of one head.
+// kRowsAtOnce rows from `first` on. Fast if all belong to one head, the usual case.
 template <class Element>
 class RowRun {
  public:
@@ -89,8 +89,7 @@ class RowRun {
   bool together_;
 };
 
-// Calls work(i, pack) for the packs of the rows first + i, of which there are kRowsAtOnce or the rest of
-// `rows`.
+// Calls work(i, pack) for every pack of the rows first + i: kRowsAtOnce rows, or fewer at the end of `rows`.
 template <class Lanes, class Work>
 PENSTOCK_BOTH void each_pack(const Lanes& lanes, std::int64_t first, std::int64_t rows, std::int64_t packs,
                              Work&& work) {
@@ -101,8 +100,8 @@ PENSTOCK_BOTH void each_pack(const Lanes& lanes, std::int64_t first, std::int64_
   });
 }
 
-// Rows kRowsAtOnce·g, ...: attention over other keys of the queries first, first + 1, ... of a total joins
-// it.
+// Group g, rows [kRowsAtOnce·g, ...): merges `part`, attention over other keys for a run of the total's
+// queries, into the total.
 template <class Element, int kWidth>
 struct MergeRows {
   using Number = Accumulator<Element>;
@@ -145,7 +144,7 @@ struct MergeRows {
     const auto number = static_cast<std::uint32_t>(row);
     return total_lse[number / part.tokens * total_tokens + number % part.tokens];
   }
-  // Of the lesser to the greater; a part that sees no key is -infinity.
+  // Ratio of the lesser sum to the greater; a log-sum-exp of -infinity means no keys.
   PENSTOCK_BOTH static Number ratio(Number kept, Number taken) {
     const Number greater = kept > taken ? kept : taken, less = kept > taken ? taken : kept;
     return less == -std::numeric_limits<Number>::infinity() ? Number(0) : std::exp(less - greater);
@@ -157,7 +156,7 @@ struct MergeRows {
   }
 };
 
-// Rows kRowsAtOnce·g, ...: sum += part.
+// Group g, rows [kRowsAtOnce·g, ...): sum += part.
 template <class Element, int kWidth>
 struct AddHeadRows {
   static constexpr int kLanes = kWarp;
@@ -204,8 +203,8 @@ struct DotRows {
   }
 };
 
-// The multiple of a row whose product with it is a given one; scaled by the greatest element first, so that
-// squares neither overflow nor vanish.
+// with_row_dots() of kernels/row_dots.h. Scales by the greatest element first, so that squares neither
+// overflow nor vanish.
 template <class Element, int kWidth>
 struct RowsWithDots {
   using Number = Accumulator<Element>;

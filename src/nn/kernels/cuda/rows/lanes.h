@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of a card, written once for the card and for a host.
+// CUDA kernels, written once for the card and for a host.
 //
-// A kernel is a struct of pointers and sizes with a function of one row: `operator()(lanes, row)`. On a card
-// a row is computed by the threads of a warp or of a block; on a host, where tests call the same function, by
-// loops in the same order. So what the tests see is the card's arithmetic, its indices and the order of its
-// sums; what only a card shows is its speed and that threads wait where they must.
+// A kernel is a struct of pointers and sizes with a function for one row, `operator()(lanes, row)`. On a card
+// the threads of a warp or of a block compute a row; on a host, in tests, the same function loops in the same
+// order. So tests cover the card's arithmetic, its indices and the order of its sums. Only a card shows its
+// speed and whether threads synchronise where they must.
 #pragma once
 
 #include <cmath>
@@ -21,22 +21,22 @@
 namespace penstock::nn::kernels::cuda {
 
 inline constexpr int kWarp = 32;
-inline constexpr int kBlock = 256;  // threads of a block
+inline constexpr int kBlock = 256;  // threads per block
 
-// The kCount lanes of a row: kWarp, of which a block computes several rows, or kBlock. All lanes of a row
-// call the same functions in the same order.
+// The kCount lanes of a row: kWarp (a block computes several rows) or kBlock. All lanes of a row must call
+// the same functions in the same order.
 template <int kCount>
 class Lanes {
  public:
   static_assert(kCount == kWarp || kCount == kBlock);
   static constexpr int kWarps = kCount / kWarp;
 
-  // `shared`: on a card room for kWarps values of a reduction, then a kernel's scratch; on a host the
-  // scratch.
+  // `shared`: on a card, space for kWarps values of a reduction, then the kernel's scratch memory; on a host,
+  // the scratch memory.
   PENSTOCK_BOTH explicit Lanes(unsigned char* shared) : shared_(shared) {}
 
-  // Calls work(i) for i in 0..count-1. What one call writes no other may read before wait(); the same i is
-  // always the same lane's.
+  // Calls work(i) for i in 0..count-1. A call must not read what another call wrote before wait(). The same i
+  // always runs on the same lane.
   template <class Work>
   PENSTOCK_BOTH void each(std::int64_t count, Work&& work) const {
 #if defined(__CUDA_ARCH__)
@@ -56,7 +56,7 @@ class Lanes {
 #endif
   }
 
-  // Adds to a row's own memory, which other lanes add to as well.
+  // Adds atomically to the row's memory, which other lanes also add to.
   PENSTOCK_BOTH void add(unsigned long long* place, unsigned long long value) const {
 #if defined(__CUDA_ARCH__)
     atomicAdd(place, value);
@@ -65,7 +65,7 @@ class Lanes {
 #endif
   }
 
-  // After it every lane sees what the others wrote before it.
+  // Barrier: afterwards every lane sees what the others wrote before.
   PENSTOCK_BOTH void wait() const {
 #if defined(__CUDA_ARCH__)
     if constexpr (kCount == kBlock) {
@@ -76,8 +76,8 @@ class Lanes {
 #endif
   }
 
-  // Combines term(0) ... term(count-1), each lane its own in order, then the lanes as a tree; every lane gets
-  // the result. `combine` is commutative; Value is trivially copyable.
+  // Combines term(0) ... term(count-1): each lane its own terms in order, then the lanes of a warp as a tree,
+  // then the warps in order. Every lane gets the result. `combine` is commutative.
   template <class Value, class Term, class Combine>
   PENSTOCK_BOTH Value reduce(std::int64_t count, Value start, Term&& term, Combine&& combine) const {
 #if defined(__CUDA_ARCH__)
@@ -115,7 +115,7 @@ class Lanes {
     return reduce(count, Number(0), term, [](Number a, Number b) { return a + b; });
   }
 
-  // The row's own memory, as large as the kernel's scratch_bytes(); rows of a whole block alone have it.
+  // The row's scratch memory, scratch_bytes() of the kernel. Only for rows of a whole block.
   template <class Value>
   PENSTOCK_BOTH Value* scratch() const {
     static_assert(kCount == kBlock);
@@ -126,7 +126,7 @@ class Lanes {
 #endif
   }
 
-  static constexpr int kReduced = 16;  // most bytes of a reduction's value
+  static constexpr int kReduced = 16;  // maximum bytes of a reduction's value
 
  private:
 #if defined(__CUDACC__)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax and negative log-likelihood of rows of logits, whole or sharded by columns
+// Softmax and negative log-likelihood for rows of logits, whole or sharded by columns
 // (kernels/cross_entropy.h, kernels/sharded_softmax.h).
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace penstock::nn::kernels::cuda {
 
-// Of the logits seen so far: the greatest, and the sum of exp(logit − greatest); NaN if one is NaN.
+// For the logits so far: the greatest, and the sum of exp(logit − greatest). The sum is NaN if a logit is.
 template <class Number>
 struct Softmax {
   Number greatest;
@@ -24,7 +24,7 @@ PENSTOCK_BOTH Softmax<Number> joined(const Softmax<Number>& a, const Softmax<Num
   return {greatest, a.sum * std::exp(a.greatest - greatest) + b.sum * std::exp(b.greatest - greatest)};
 }
 
-// One pass over a row: each pack's greatest first, then its exponentials.
+// One pass over a row: for each pack first its greatest logit, then its exponentials.
 template <int kWidth, class Element, int kLanes>
 PENSTOCK_BOTH Softmax<Accumulator<Element>> softmax_of(const Lanes<kLanes>& lanes, const Element* row,
                                                        std::int64_t packs) {
@@ -43,7 +43,7 @@ PENSTOCK_BOTH Softmax<Accumulator<Element>> softmax_of(const Lanes<kLanes>& lane
       [](const Softmax<Number>& a, const Softmax<Number>& b) { return joined(a, b); });
 }
 
-// The loss of each row, and its gradient in place of the logits.
+// Row n: its loss; overwrites the logits with their gradient if with_gradient.
 template <class Element, int kWidth>
 struct LossRows {
   using Number = Accumulator<Element>;
@@ -53,7 +53,7 @@ struct LossRows {
   const std::int64_t* targets;
   double* losses;
   std::int64_t vocabulary;
-  double scale;  // of the gradient
+  double scale;  // gradient_scale
   bool with_gradient;
 
   std::int64_t scratch_bytes() const { return 0; }
@@ -82,13 +82,13 @@ struct LossRows {
   }
 };
 
-// The three numbers of each row of a shard's columns.
+// Row n: the three statistics of a shard's columns (kernels/sharded_softmax.h).
 template <class Element, int kWidth>
 struct ShardStatisticsRows {
   using Number = Accumulator<Element>;
   static constexpr int kLanes = kBlock;
 
-  const Element* logits;  // [rows, held], of which `count` are no padding
+  const Element* logits;  // [rows, held]; columns from `count` on are padding
   const std::int64_t* targets;
   Number* statistics;  // [3, rows]
   std::int64_t rows, held, count, begin;
@@ -109,7 +109,7 @@ struct ShardStatisticsRows {
   }
 };
 
-// Row t: the softmax of token t over all shards, in the order of the ranks, and its loss.
+// Group g, tokens [kTokens·g, ...): each token's softmax over all shards in rank order, and its loss.
 template <class Number>
 struct CombineTokens {
   static constexpr int kLanes = kWarp;
@@ -146,7 +146,7 @@ struct CombineTokens {
   }
 };
 
-// The gradient of a shard's logits in their place; padding and rows without a target become zero.
+// Row n: overwrites a shard's logits with their gradient; padding and rows without a target become zero.
 template <class Element, int kWidth>
 struct ShardGradientRows {
   using Number = Accumulator<Element>;

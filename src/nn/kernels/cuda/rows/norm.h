@@ -6,7 +6,7 @@
 
 namespace penstock::nn::kernels::cuda {
 
-// With a branch, of the sum x + branch, which is kept too.
+// Row n: its norm; with a branch, the norm of x + branch, which is also stored in `sum`.
 template <class Element, int kWidth>
 struct NormRows {
   using Number = Accumulator<Element>;
@@ -31,7 +31,7 @@ struct NormRows {
         store(sum + first, k, packed<Element, kWidth>([&](int i) { return a[i] + b[i]; }));
       });
     }
-    // A lane reads what it wrote itself.
+    // No wait: each lane reads only what it wrote itself.
     const Element* of = (branch ? sum : x) + first;
     const Number squares = lanes.template sum<Number>(packs, [&](std::int64_t k) {
       const auto v = load<kWidth>(of, k);
@@ -48,7 +48,7 @@ struct NormRows {
   }
 };
 
-// Rows kRows·b, ... of x: the gradient of each, and the sum of what they add to that of the weight, in
+// Block b, rows [kRows·b, ...) of x: their gradients, and the sum of their parts of the weight's gradient, in
 // weight_sums[b]. kRows is a constant, so that bits depend on the sizes alone.
 template <class Element, int kWidth>
 struct NormBackwardRows {
@@ -70,7 +70,7 @@ struct NormBackwardRows {
   PENSTOCK_BOTH void operator()(const Lanes<kLanes>& lanes, std::int64_t block) const {
     const std::int64_t packs = h / kWidth, begin = block * kRows;
     const std::int64_t end = begin + kRows < rows ? begin + kRows : rows;
-    auto* sums = lanes.template scratch<Number>();  // [kWidth, packs]: lanes side by side in memory
+    auto* sums = lanes.template scratch<Number>();  // [kWidth, packs]: lanes access adjacent elements
     lanes.each(packs, [&](std::int64_t k) {
       for (int i = 0; i < kWidth; ++i) sums[i * packs + k] = 0;
     });
@@ -81,7 +81,7 @@ struct NormBackwardRows {
   }
 
  private:
-  // dx = r·(w·dy) − x·r³/h·Σ(w·dy·x) + residual. A lane adds to the sums of its own columns alone.
+  // dx = r·(w·dy) − x·r³/h·Σ(w·dy·x) + residual. Each lane adds only to the sums of its own columns.
   PENSTOCK_BOTH void one_row(const Lanes<kLanes>& lanes, std::int64_t row, std::int64_t end,
                              Number* sums) const {
     const std::int64_t first = row * h, packs = h / kWidth;
@@ -114,8 +114,8 @@ struct NormBackwardRows {
   }
 };
 
-// Row c: columns [c·kColumns, ...) of `sums` += those of all blocks: of each kParts-th block one after the
-// other, and these partial sums in order.
+// Row c: columns [c·kColumns, ...) of `sums` += the same columns of all blocks. Each of kParts partial sums
+// adds every kParts-th block in order; then the partial sums are added in order.
 template <class Number>
 struct AddBlockColumns {
   static constexpr int kLanes = kBlock;

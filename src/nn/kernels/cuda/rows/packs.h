@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements read and written 16 bytes at a time, as a card's memory wants it, or one by one where rows do not
+// Reads and writes elements 16 bytes at a time, which a card does fastest, or one by one where rows do not
 // allow that.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace penstock::nn::kernels::cuda {
 template <class Element>
 inline constexpr int kFullPack = 16 / sizeof(Element);
 
-// Aligned as its elements together, but at most as one access of a card is.
+// Aligned to its size, at most to 16 bytes, the widest access of a card.
 template <class Element, int kWidth>
 struct alignas(kWidth * sizeof(Element) < 16 ? kWidth * sizeof(Element) : 16) Pack {
   Element values[kWidth];
@@ -22,13 +22,13 @@ struct alignas(kWidth * sizeof(Element) < 16 ? kWidth * sizeof(Element) : 16) Pa
   PENSTOCK_BOTH void set(int i, Accumulator<Element> value) { values[i] = static_cast<Element>(value); }
 };
 
-// Pack k of a row, which begins at a multiple of the pack's size.
+// Returns pack k of a row. The row must begin at a multiple of the pack's size.
 template <int kWidth, class Element>
 PENSTOCK_BOTH Pack<Element, kWidth> load(const Element* row, std::int64_t k) {
   return reinterpret_cast<const Pack<Element, kWidth>*>(row)[k];
 }
 
-// Asks a card for pack k, which is needed soon.
+// Prefetches pack k into a card's L2 cache.
 template <int kWidth, class Element>
 PENSTOCK_BOTH void prefetch([[maybe_unused]] const Element* row, [[maybe_unused]] std::int64_t k) {
 #if defined(__CUDA_ARCH__)
@@ -41,7 +41,7 @@ PENSTOCK_BOTH void store(Element* row, std::int64_t k, const Pack<Element, kWidt
   reinterpret_cast<Pack<Element, kWidth>*>(row)[k] = pack;
 }
 
-// A pack whose values are formula(0), formula(1), ...
+// Returns the pack of formula(0), formula(1), ...
 template <class Element, int kWidth, class Formula>
 PENSTOCK_BOTH Pack<Element, kWidth> packed(Formula&& formula) {
   Pack<Element, kWidth> pack;

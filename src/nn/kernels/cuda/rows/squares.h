@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of squares, exact over units of 64 elements (kernels/square_sum.h).
+// Sums of squares: units of 64 elements, added exactly (kernels/square_sum.h).
 #pragma once
 
 #include "nn/kernels/cuda/rows/packs.h"
 
 namespace penstock::nn::kernels::cuda {
 
-// Row b of `parts`: the units b, b + parts, ..., a lane each; their sums go to a fixed-point register of 32
-// bits a limb (base/exact_sum.h), where integers are added in any order, and this to what `words` has.
+// Row b of `parts`: the units b, b + parts, ..., one lane per unit. Adds their sums to a fixed-point register
+// with 32 bits per limb (base/exact_sum.h), exact in any order, and the register to row b of `words`.
 template <class Number, int kWidth>
 struct SquareParts {
   static constexpr int kLanes = kBlock;
   static constexpr std::int64_t kUnit = 64;
   static constexpr int kLimbs = 67;
-  static constexpr int kWords = kLimbs + 1;  // and how many sums are not finite
+  static constexpr int kWords = kLimbs + 1;  // the last counts sums that are not finite
 
   const Number* values;
-  unsigned long long* words;  // [parts, kWords], added to
+  unsigned long long* words;  // [parts, kWords], in and out
   std::int64_t count, parts;
 
   std::int64_t scratch_bytes() const { return kWords * static_cast<std::int64_t>(sizeof(*words)); }
@@ -33,7 +33,7 @@ struct SquareParts {
   }
 
  private:
-  // In f64, eight partial sums as on the processor.
+  // Sum of squares of one unit, in f64 with eight partial sums, as in cpu/square_sum.cpp.
   PENSTOCK_BOTH double of_unit(std::int64_t unit) const {
     constexpr int kSums = 8;
     const Number* x = values + unit * kUnit;
@@ -55,7 +55,7 @@ struct SquareParts {
     return sum;
   }
 
-  // As ExactSum::add.
+  // Like ExactSum::add().
   PENSTOCK_BOTH static void add(const Lanes<kLanes>& lanes, unsigned long long* limbs, double value) {
     constexpr int kMantissa = 52, kLimb = 32;
     constexpr unsigned long long kMask = 0xFFFFFFFFull;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of whole tensors, element by element.
+// Element-wise sums of tensors and of rows.
 #pragma once
 
 #include "nn/kernels/cuda/rows/packs.h"
@@ -53,9 +53,9 @@ struct SumChunks {
   }
 
  private:
-  // Sums of complete runs wait, the largest first, like the digits of a binary number that counts the parts.
+  // Keeps a sum per complete run, the largest run first, like the digits of a binary counter of parts.
   PENSTOCK_BOTH Pack<Number, kWidth> tree(std::int64_t k) const {
-    constexpr int kLevels = 7;  // of 64 parts
+    constexpr int kLevels = 7;  // enough for 64 parts
     Pack<Number, kWidth> waiting[kLevels];
     int sizes[kLevels], runs = 0;
     for (int part = 0; part < count; ++part) {
@@ -68,7 +68,7 @@ struct SumChunks {
     return waiting[0];
   }
 
-  // The last run is added to the one before it.
+  // Adds the last run to the one before it.
   PENSTOCK_BOTH static void join(Pack<Number, kWidth>* waiting, int* sizes, int& runs) {
     --runs;
     for (int j = 0; j < kWidth; ++j) waiting[runs - 1].values[j] += waiting[runs].values[j];
@@ -76,7 +76,7 @@ struct SumChunks {
   }
 };
 
-// Row n: the sum of the rows places[n·slots ...] after row n of `beside` (which may be null), rounded once.
+// Row n: row n of `beside` (may be null) plus the rows places[n·slots ...] in order, rounded once.
 template <class Element, int kWidth>
 struct PlacedRows {
   using Number = Accumulator<Element>;
