@@ -56,7 +56,11 @@ void describe_search(PlanOptions::SearchKeys& keys, OptionTable& table) {
   Constraint exchanges = one_of({"off", "paired", "levelled"});
   table.push_back({section, "exchanges", &keys.exchanges, "Context exchange; empty: all.", exchanges});
   table.push_back({section, "best", &keys.best, "How many to show.", from_to(1, 1000)});
-  table.push_back({section, "simulate", &keys.simulate, "How many of them to simulate.", from_to(0, 1000)});
+  table.push_back(
+      {section, "simulate", &keys.simulate,
+       "How many of the fastest in simulation are predicted with the trainer's memory, and how many "
+       "with exchange are simulated.",
+       from_to(0, 1000)});
 }
 
 void describe_layout(PlanOptions::LayoutKeys& keys, OptionTable& table) {

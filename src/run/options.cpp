@@ -122,8 +122,11 @@ void describe_steps(TrainOptions& options, OptionTable& table) {
   table.push_back({section, "precision", &options.precision,
                    "Of weights and activations; bf16 has f32 master weights.",
                    one_of({"f64", "f32", "bf16"})});
-  table.push_back({section, "threads", &options.threads,
-                   "Threads per rank; 0: this host's cores divided by its ranks.", from_to(0, 4096)});
+  table.push_back(
+      {section, "threads", &options.threads,
+       "Threads per rank; 0: this host's cores divided by its ranks, at most those that a rank is bound to; "
+       "resumed: as many as before.",
+       from_to(0, 4096)});
   table.push_back({section, "timeout", &options.timeout,
                    "Seconds without progress before ranks give up and name the peer; 0: never. While they "
                    "agree on the run it is 60 at least; after summary.json they wait for rank 0's report "

@@ -43,7 +43,8 @@ void describe_costs(ScheduleOptions& options, OptionTable& table) {
   table.push_back(
       {section, "in_flight", &options.in_flight,
        "Micro-batches' worth of records that a device may hold under greedy, 1 or more; 0: automatic.",
-       from_to(0, 1e6), "as 1f1b: pp; with memory.limit the most up to 2 pp that fit"});
+       from_to(0, 1e6),
+       "as 1f1b: pp; with memory.limit, unless policy or offload is auto, the most up to 2 pp that fit"});
 }
 
 }  // namespace
@@ -66,11 +67,11 @@ void describe(ParallelOptions& options, OptionTable& table) {
                    "the least greatest time of a stage, weighing embedding and output layer"});
   Constraint replicas = devices;
   replicas.choices = {"auto"};
-  table.push_back(
-      {section, "dp", &options.dp,
-       "Data-parallel replicas of the pipeline; auto: the most that the ranks there, numerics.replicas, "
-       "ep and shard_group allow.",
-       replicas});
+  table.push_back({section, "dp", &options.dp,
+                   "Data-parallel replicas of the pipeline; auto: the most that the ranks there, "
+                   "numerics.replicas (or else "
+                   "the batch), ep and shard_group allow.",
+                   replicas});
   table.push_back(
       {section, "shard", &options.shard,
        "What a replica keeps of the training state: off: everything; optimizer: masters and moments of its "

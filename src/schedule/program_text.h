@@ -16,7 +16,7 @@
 // A line is the op's number on its device, its token (PyTorch's where there is one: 0F1, 0SEND_F1, 1RECV_F1,
 // 0SEND_B1, 0REDUCE_GRAD; ours: 0OFFLOAD1, 0RELOAD1, 0GATHER_WEIGHTS, STEP; slices follow a point, as in
 // 0F1.2, when a micro-batch has several), and what it has of "to" / "from" / "with" a device, "over" a group
-// of the mesh other than the pipeline, "bytes" and "after" ops. The exchanges (exchange/exchange.h) come
+// of the mesh other than the pipeline, "bytes" and "after" ops. The exchanges (schedule/exchange.h) come
 // after all devices: the owner's action and device, the partner and what it runs meanwhile, first half + how
 // many, bytes of request + reply. Printing and parsing are inverse. Nothing read is trusted.
 #pragma once

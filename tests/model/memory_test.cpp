@@ -107,6 +107,16 @@ TEST(LocalParameters, ExpertsHaveFewerReplicasToSpreadTheirOptimizerOver) {
   EXPECT_DOUBLE_EQ(optimizer_bytes(local, mesh, Precision::BF16), 12 * (local.dense / 8 + local.expert / 2));
 }
 
+TEST(LocalParameters, NormsOfHeadsAreHeldWhole) {
+  Shape shape{.layers = 2, .hidden = 64, .ffn = 128, .heads = 4, .kv_heads = 2, .vocab = 100};
+  const mesh::Mesh mesh{.tensor = 2};
+  const double without = held_parameters(shape, mesh, 2, 0).total();
+  shape.head_norms = true;
+  EXPECT_DOUBLE_EQ(held_parameters(shape, mesh, 2, 0).total(), without + 2.0 * 2 * 16);
+  EXPECT_DOUBLE_EQ(held_parameters(shape, {}, 2, 2).total() + 64,
+                   static_cast<double>(total_parameters(shape)));
+}
+
 TEST(KvGradients, AccumulatorsOfKeyGradientsAreThoseOfOneGroupAndTheOtherChunks) {
   EXPECT_EQ(kv_gradient_slices(12, 1, 12), 12);
   EXPECT_EQ(kv_gradient_slices(12, 2, 4), 20);

@@ -21,7 +21,7 @@ struct SimulateFlags {
   ScheduleFlags schedule;  // its file may be a run file or a run directory
   sim::UnitTimes times;
   std::string costs;                 // a cost table's file
-  std::vector<std::string> changes;  // sim/what_if.h
+  std::vector<std::string> changes;  // sim/costs/what_if.h
   std::int64_t step =
       0;  // of a run file's data, from 1 on, whose documents are simulated; 0: whole sequences
   double attention = 1;

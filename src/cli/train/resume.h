@@ -26,8 +26,9 @@ struct Resumption {
 Resumption choose_state(const run::Run& run, const train::TokenData& data, comm::Communicator& world);
 
 // Settles what the number of ranks and the newest checkpoint decide: numerics.replicas and numerics.tensor,
-// if not given, are those of the checkpoint that a run resumes from; parallel.dp = "auto". Returns how many
-// of the ranks the run has work for: all but under "auto".
+// if not given, are those of the checkpoint that a run resumes from; parallel.dp = "auto"; parallel.cp_mode =
+// "auto", schedule.slices = 0 and schedule.chunks = 0 are as in the run directory. Returns how many of the
+// ranks the run has work for: all but under "auto".
 int fit_ranks(run::Options& options, int ranks, bool resumes);
 
 // What changed of the mesh since the run directory's run file was written: a line each.

@@ -11,8 +11,8 @@
 namespace penstock::comm {
 
 // `control` outlives the result and is used only through it. Collective. Sub-groups use NCCL too. Groups are
-// connected before their first message in card memory. Such a message is sent while its sender is in a wait,
-// is done when the card has moved it, and shows no progress before that.
+// connected before their first message in card memory. Such a message is sent by any test or wait of its
+// sender, is done when the card has moved it, and shows no progress before that.
 std::unique_ptr<Communicator> make_card_ranks(Communicator& control, const Nccl& nccl);
 
 }  // namespace penstock::comm

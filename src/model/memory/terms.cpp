@@ -11,8 +11,8 @@ LocalParameters held_parameters(const Shape& shape, const mesh::Mesh& mesh, doub
                                 double embeddings) {
   const Shape part = shape_of_rank(shape, mesh.tensor);
   const auto vocab = static_cast<double>(ceil_div(shape.vocab, mesh.tensor));
-  const auto whole =
-      static_cast<double>(router_parameters(shape) + shared_expert_parameters(shape) + 2 * shape.hidden);
+  const auto whole = static_cast<double>(router_parameters(shape) + shared_expert_parameters(shape) +
+                                         norm_parameters(shape));
   LocalParameters local{.expert_replicas = static_cast<double>(mesh.expert_replicas())};
   local.dense = layers * (static_cast<double>(attention_parameters(part)) + whole) +
                 embeddings * vocab * static_cast<double>(shape.hidden);

@@ -20,8 +20,8 @@ struct LocalParameters {
 };
 
 // For our own runs: `layers` layers and `embeddings` matrices of V·h. A rank holds E/e whole experts, which
-// t·c·d/e ranks replicate (mesh.h); router, shared expert and norms (except head norms, not counted) whole;
-// 1/t of the rest, but at least one key-value head.
+// t·c·d/e ranks replicate (mesh.h); router, shared expert and norms whole; 1/t of the rest, but at least one
+// key-value head.
 LocalParameters held_parameters(const Shape& shape, const mesh::Mesh& mesh, double layers, double embeddings);
 
 double weight_bytes(const LocalParameters& parameters, Precision precision);

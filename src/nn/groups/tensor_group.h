@@ -5,8 +5,9 @@
 //
 // A layer is computed by T logical shards. Each of t ranks has T/t consecutive shards, each with its own
 // parameters, records and block of rows (docs/mesh.md, "Equal bits"). The arithmetic depends on T alone:
-// products are cut by the shards' blocks of rows and partial results are added in one tree, so every t that
-// divides T gives the same bits. With one shard nothing is cut, copied or sent.
+// products are cut by the shards' blocks of rows and partial results are added in one binary tree, so t = 1
+// and every t of which T is a power of two times give the same bits. With one shard nothing is cut, copied or
+// sent.
 //
 // N = tokens of a slice of a micro-batch; shard k has the k-th block of its rows. All ranks of the group make
 // the same calls in the same order, each from one thread.

@@ -38,7 +38,10 @@ class Candidate:
 
     @property
     def memory(self) -> Table:
-        """Bytes of each device of the pipeline by category, their total, and host: what is offloaded; in closed form."""
+        """Bytes of each device of the pipeline by category, their total, and host: what is offloaded.
+
+        As the trainer predicts it, for the candidates for which the plan asked it; else in closed form.
+        """
         rows = self._core.memory(*self._at)
         return Table({"device": list(range(len(rows))), **{name: [row[name] for row in rows] for name in rows[0]}})
 

@@ -23,7 +23,7 @@ struct ContextExchange {
   WorkOf work;                                          // empty: slices are equally long
 };
 
-// The exchange of a compute-only program, as exchange_plan.h says; law: check() finds nothing wrong with it,
+// The exchange of a compute-only program, as exchange/plan.h says; law: check() finds nothing wrong with it,
 // no device sends more than the limit in a slot, and without exchange the program is as before. Throws
 // InputError when exchange is wanted and the program has no slot grid (schedule/slot_grid.h) or, without
 // `work`, micro-batches of different n, naming what would work.

@@ -20,8 +20,9 @@ struct ElementwiseBytes {
   double split = 0;
 };
 
-// What an engine file (engines/*.toml) says; docs/engines.md has them all. The last ones are efficiencies
-// of the program, fitted on published runs of it where there are any.
+// The contents of an engine file (engines/*.toml, docs/engines.md), and a few settings of Penstock alone that
+// have no key. The last members are efficiencies of the program, fitted on published runs of it where there are
+// any.
 struct Engine {
   std::string name = "penstock";
   std::string attention = "fa2";  // FlashAttention 2, "fa3", "cudnn", "triton"; "plain": scores in memory
