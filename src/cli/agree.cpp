@@ -18,7 +18,7 @@ Refusal agree(const Refusal& mine, comm::Communicator& world) {
   auto exit_code = static_cast<std::int64_t>(mine.exit_code);
   world.broadcast(comm::writable_bytes_of(exit_code), speaker);
   std::string text = mine.text;
-  if (speaker > 0 && world.rank() == speaker)  // rank 0, which prints it, has no objection
+  if (speaker > 0 && world.rank() == speaker)  // rank 0, which prints it, does not refuse
     text += " (rank " + std::to_string(speaker) + ", host " + comm::host_name() + ")";
   return {comm::broadcast_text(text, speaker, world), static_cast<Exit>(exit_code)};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collective check, before any rank begins to work, whether a rank refuses its input.
+// Collective check whether any rank refuses its input, before any rank begins to work.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 namespace penstock::cli {
 
 struct Refusal {
-  std::string text;  // empty: none
+  std::string text;  // empty: no refusal
   Exit exit_code = Exit::Done;
   explicit operator bool() const { return !text.empty(); }
 };
 
-// The work's InputError or NoAnswer, if it throws one.
+// Runs `work` and returns its InputError or NoAnswer as a refusal, if it throws one.
 template <class Work>
 Refusal refusal_of(Work&& work) {
   try {
@@ -28,11 +28,11 @@ Refusal refusal_of(Work&& work) {
   }
 }
 
-// The refusal of the lowest rank that has one, on all ranks; of another than rank 0, with rank and host.
+// Returns the refusal of the lowest refusing rank on all ranks; names rank and host unless that is rank 0.
 // Collective.
 Refusal agree(const Refusal& mine, comm::Communicator& world);
 
-// Whether it is so on any rank. Collective.
+// Returns whether `here` is true on any rank. Collective.
 bool on_any_rank(bool here, comm::Communicator& world);
 
 // Throws InputError on ranks whose configuration (one line per setting or file) differs from rank 0's.

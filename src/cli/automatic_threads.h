@@ -4,7 +4,7 @@
 
 namespace penstock::cli {
 
-// The processors of each of so many ranks of this host (comm/launcher.h).
+// Processors per rank when `ranks_here` ranks share this host (comm/launcher.h).
 int automatic_threads(int ranks_here);
 
 }  // namespace penstock::cli

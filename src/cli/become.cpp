@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The words this process was started with.
+// The command line of this process.
 std::vector<std::string> own_words() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
@@ -36,7 +36,7 @@ bool has_libtorch(const fs::path& folder) {
   return fs::exists(folder / "libtorch_cpu.so", error);
 }
 
-// The folder of the libraries of python3's torch, if it is of this version; without importing it.
+// Finds the library folder of python3's torch, if it has this version, without importing it.
 fs::path python_libtorch() {
   constexpr const char* kAsk =
       "python3 -c 'import importlib.util, os; s = importlib.util.find_spec(\"torch\"); "
@@ -52,7 +52,7 @@ fs::path python_libtorch() {
   return same ? torch / "lib" : fs::path();
 }
 
-// A program that was carried to another machine finds LibTorch there among python3's packages.
+// A program copied to another machine finds LibTorch there among python3's packages.
 void find_libtorch(const std::string& program) {
   const char* const set = std::getenv("LD_LIBRARY_PATH");
   const std::string paths = set ? set : "";
@@ -72,8 +72,8 @@ void find_libtorch(const std::string& program) {
          (found.string() + ":" + cuda.string() + (paths.empty() ? "" : ":" + paths)).c_str(), 1);
 }
 
-// Loading LibTorch registers its operators in a heap of small blocks, which huge pages fault in faster. glibc
-// reads its tunables before main, so they are set for the program that is to be loaded.
+// LibTorch registers its operators in many small heap blocks, which huge pages fault in faster. glibc reads
+// its tunables before main, so they are set here for the program that will be loaded.
 void ask_for_huge_pages() {
   const char* const set = std::getenv("GLIBC_TUNABLES");
   std::string tunables = set ? set : "";

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another program of Penstock's in place of this one.
+// Replaces this process by another of Penstock's programs.
 #pragma once
 
 #include <string>
 
 namespace penstock::cli {
 
-// The path of a program in the folder of this one.
+// Path of a program in the same folder as this one.
 std::string program_beside(const std::string& name);
 
-// The process becomes that program, which begins again with the same words; nothing may have been printed.
-// Where the build's LibTorch is gone, it is python3's of the same version. Throws RunError if there is none,
-// or if the program cannot be started.
+// Replaces this process by that program, with the same command line; call before anything is printed. If the
+// build's LibTorch is missing, the program uses python3's of the same version. Throws RunError if there is
+// none, or if the program cannot be started.
 [[noreturn]] void become(const std::string& path);
 
 }  // namespace penstock::cli

@@ -18,7 +18,7 @@ namespace penstock::cli {
 
 namespace {
 
-// NCCL refuses two ranks on one card, but from 2.30 on if it is told to take them.
+// NCCL refuses two ranks on one card, except from 2.30 on with this variable.
 bool nccl_shares_cards() {
   const char* const told = std::getenv("NCCL_MULTI_RANK_GPU_ENABLE");
   return told != nullptr && std::string_view(told) == "1";
@@ -26,7 +26,7 @@ bool nccl_shares_cards() {
 
 }  // namespace
 
-// Launchers may show each rank another card as its only one, so that numbers of cards say nothing.
+// Compares card ids: launchers may show each rank a different card as its only one, with the same number.
 int ranks_on_card(comm::Communicator& world) {
   if (backend::compute_device().is_cpu()) return 0;
   const std::optional<backend::Card> card = backend::card();

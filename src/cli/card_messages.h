@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How ranks of mpirun that compute on cards exchange what is in them.
+// How mpirun ranks that compute on cards exchange data in card memory.
 #pragma once
 
 #include <memory>
@@ -8,15 +8,15 @@
 
 namespace penstock::cli {
 
-// How many ranks compute on the card of this one; 0 on the CPU, or where there is no card. Collective.
+// Number of ranks that compute on this rank's card; 0 on the CPU or without a card. Collective.
 int ranks_on_card(comm::Communicator& world);
 
-// By NCCL, where there is the library and every rank has a card of its own, or NCCL_MULTI_RANK_GPU_ENABLE is
-// 1; nothing where ranks compute on the CPU, or where messages go through the host's memory, which rank 0
-// then says with the reason. Collective. `world` outlives the result.
+// Returns a communicator over NCCL, if the library is found and every rank has its own card or
+// NCCL_MULTI_RANK_GPU_ENABLE is 1. Null on the CPU, and where messages go through host memory, in which case
+// rank 0 prints the reason. Collective. `world` must outlive the result.
 std::unique_ptr<comm::Communicator> card_ranks(comm::Communicator& world);
 
-// The result of body(world), or of the same ranks with such messages.
+// Returns body(world), with the communicator of card_ranks() in place of `world` if there is one.
 template <class Body>
 auto by_cards(comm::Communicator& world, Body&& body) {
   const auto cards = card_ranks(world);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What computes on cards is a program of its own, penstock-cuda.
+// Computation on cards is in a separate program, penstock-cuda.
 #pragma once
 
 #include <string>
 
 namespace penstock::cli {
 
-// The process becomes that program, if this one computes on the processor, the device (train.device) is
-// "cuda" and the program is beside this one; before anything is printed. That program then computes on the
+// Replaces this process by that program if this one computes on the CPU, `device` (train.device) is "cuda"
+// and the program is in the same folder. Call before anything is printed. The new program computes on the
 // card of this process's turn (backend/device.h).
 void become_program_for_cards(const std::string& device);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// SIGUSR1 and SIGUSR2 ask a run something (to end, where it is). While the program is not yet the run that
-// answers they wait: by default they would end it.
+// SIGUSR1 asks a run to end, SIGUSR2 where it is. Until the run handles them they are held, since by default
+// they would kill the process.
 #pragma once
 
 namespace penstock::cli {
 
-// Of the calling thread, and of those that it starts and the programs that it becomes later.
+// Apply to the calling thread, threads that it starts later, and programs that replace it.
 void hold_user_signals();
 void let_user_signals_through();
 

@@ -8,10 +8,10 @@
 
 int main(int argc, char** argv) {
   const int exit_code = penstock::cli::run(argc, argv);
-#ifndef __SANITIZE_ADDRESS__  // which looks for leaks in exit()
+#ifndef __SANITIZE_ADDRESS__  // AddressSanitizer looks for leaks in exit()
   std::cout.flush();
   std::fflush(nullptr);
-  _exit(exit_code);  // LibTorch's globals take 0.1 s to be destroyed, one operator at a time
+  _exit(exit_code);  // destroying LibTorch's globals, one operator at a time, takes 0.1 s
 #endif
   return exit_code;
 }

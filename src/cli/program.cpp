@@ -55,8 +55,8 @@ void require_command(const CLI::App& program, int argc, char** argv) {
   throw InputError("unknown command \"" + printable(word) + "\"" + instead_of(word, candidates, ""));
 }
 
-// "--section.key VALUE" as one word: CLI11 knows no such flag and would take VALUE for a file. What follows
-// "--" of a command that has another one behind it stays as it is.
+// Joins "--section.key VALUE" to one word: CLI11 knows no such flag and would take VALUE for a file. Leaves
+// the command after "--" of supervise as it is.
 std::vector<std::string> words_of(int argc, char** argv) {
   std::vector<std::string> words;
   bool own = true;
@@ -78,7 +78,7 @@ std::vector<std::string> words_of(int argc, char** argv) {
 int parse_and_carry_out(CLI::App& program, const Exit& exit_code, int argc, char** argv) try {
   require_command(program, argc, argv);
   std::vector<std::string> words = words_of(argc, argv);
-  std::ranges::reverse(words);  // as CLI11 takes them
+  std::ranges::reverse(words);  // the order that CLI11 expects
   program.parse(std::move(words));
   require_printed();
   return static_cast<int>(exit_code);
@@ -97,9 +97,9 @@ const char* version() { return PENSTOCK_VERSION; }
 
 int run(int argc, char** argv) {
   occupy_closed_streams();
-  prctl(PR_SET_NAME, "penstock");  // what ps and killall call it, also as penstock-compute
+  prctl(PR_SET_NAME, "penstock");  // name in ps and killall, also for penstock-compute
   if (answers_user_signals(argc, argv)) hold_user_signals();
-  std::signal(SIGXFSZ, SIG_IGN);  // writes past a limit of file size then fail as on a full disk
+  std::signal(SIGXFSZ, SIG_IGN);  // writes beyond a file size limit then fail as on a full disk
   CLI::App program(
       "Trains long-context transformers with pipelines of sequence slices, and tells beforehand how long a "
       "run takes and how much memory it needs.",

@@ -4,8 +4,8 @@
 
 namespace penstock::cli {
 
-// Parses the command line and carries it out. Returns the exit code (base/error.h); errors go to stderr, one
-// line first. Never throws.
+// Parses the command line and runs the command. Returns the exit code (base/error.h). Errors go to stderr,
+// starting with one line. Never throws.
 int run(int argc, char** argv);
 
 const char* version();  // "0.1.0"

@@ -13,7 +13,7 @@ namespace penstock::cli {
 void occupy_closed_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(stream, F_GETFD) >= 0) continue;
-    // The lowest free number is this one. The wrong direction: using the stream must still fail.
+    // open() takes the lowest free number, this one. The wrong direction makes any use of the stream fail.
     const int taken = open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
     PENSTOCK_CHECK(taken == stream || taken < 0, "files get the lowest free number");
   }

@@ -10,12 +10,12 @@ namespace penstock::cli {
 // continue with a stack trace.
 void tell(const std::string& text);
 
-// All lines of a text, the first as tell() does.
+// Prints all lines of a text, the first as tell() does.
 void tell_lines(const std::string& text);
 
-// For failures that every rank of a launcher finds before joining the others: the first rank prints, and the
-// others wait for it, so that the launcher does not kill it first. Without a launcher the same as tell. MPI
-// must not have been initialised.
+// For failures that every rank of a launcher finds before it joins the others: rank 0 prints, and the others
+// wait for it, so that the launcher does not kill it first. Same as tell() without a launcher. MPI must not
+// be initialised yet.
 void tell_once(const std::string& text);
 
 }  // namespace penstock::cli

@@ -13,7 +13,7 @@ void tell_once(const std::string& text) try {
         if (world.rank() == 0) tell(text);
       },
       [](int, const std::exception& failure) { tell(failure.what()); });
-} catch (const std::exception&) {  // no MPI: every rank reports rather than none
+} catch (const std::exception&) {  // no MPI: every rank reports, instead of none
   tell(text);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// penstock completion: what a shell needs to complete command lines, from the parser and the tables of
+// penstock completion: prints a shell script that completes command lines, from the parser and the tables of
 // options.
 #include <iostream>
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// penstock convert: models and training data to and from other programs' files.
+// penstock convert: converts models and training data to and from other programs' files.
 #include <algorithm>
 #include <filesystem>
 #include <iostream>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// penstock explain: a configuration that somebody runs today, of another trainer.
+// penstock explain: explains an existing configuration of another trainer.
 #include <iostream>
 #include <memory>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// penstock man: the manual page, from the parser and the tables of options.
+// penstock man: prints the manual page, from the parser and the tables of options.
 #include <iostream>
 
 #include "cli/commands.h"

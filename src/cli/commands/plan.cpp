@@ -42,7 +42,7 @@ struct Flags {
   std::string fit;
   std::string checked;
   std::string from;
-  plan::QuestionFlags question;  // its hardware: a folder with --score and --fit
+  plan::QuestionFlags question;  // with --score and --fit its hardware is a folder
   std::string write;
   std::string run_file;
   std::string exported;
@@ -88,7 +88,7 @@ Exit fit_constants(const Flags& flags) {
   return Exit::Done;
 }
 
-// Begins with the trainer's refusal, if any.
+// Starts with the trainer's refusal, as a comment, if there is one.
 std::string run_file_of(const plan::Question& question, const plan::Candidate& winner,
                         const std::string& directory) {
   const std::string text =
@@ -110,7 +110,7 @@ void write_files(const plan::Question& question, const plan::Plan& plan, const F
   if (!flags.report.empty()) files::write_atomically(flags.report, report::html_page(plan_report(plan)));
 }
 
-// Exit 1 when the one configuration does not fit.
+// Returns Exit::No (1) if the first configuration does not fit.
 Exit answer(const plan::Question& question, const Flags& flags) {
   if (question.cluster.trainer && !flags.run_file.empty())
     throw InputError("--run-file is of Penstock's own trainer; --export writes the configuration of " +

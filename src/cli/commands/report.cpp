@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// penstock report: one HTML page of one or several runs or simulations.
+// penstock report: writes one HTML page for one or several runs or simulations.
 #include <filesystem>
 #include <iostream>
 #include <memory>

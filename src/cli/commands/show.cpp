@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// penstock show: draw a schedule, or the ranks of a mesh.
+// penstock show: draws a schedule, or the ranks of a mesh.
 #include <unistd.h>
 
 #include <algorithm>
@@ -34,11 +34,11 @@ namespace {
 struct ShowFlags {
   ScheduleFlags schedule;
   MeshFlags mesh;
-  std::string format;  // empty: as text
+  std::string format;  // empty: text
   bool program = false;
   bool colour = false;
   bool compare = false;
-  sim::UnitTimes times;  // of schedules made for given costs
+  sim::UnitTimes times;  // for schedules made for given costs
   std::string costs;
 };
 
@@ -64,7 +64,7 @@ std::string notes(const ShowFlags& flags) {
   return text;
 }
 
-// Times are drawn as units; only schedules made for given costs have a use for others.
+// Drawings use unit times; only schedules made for given costs use other times.
 void refuse_idle_costs(const ShowFlags& flags) {
   const bool given =
       flags.times != sim::UnitTimes{} || !flags.costs.empty() || !flags.schedule.memory_limit.empty();
@@ -76,7 +76,7 @@ void refuse_idle_costs(const ShowFlags& flags) {
       "with other schedules they are of simulate");
 }
 
-// A program in time: F = 1, B = 2, I = W = 1, visits of the vocabulary 1/2.
+// Simulates a program with F = 1, B = 2, I = W = 1, vocabulary visits 1/2.
 sim::Result in_unit_times(const ShowFlags& flags, const schedule::Program& program) {
   return sim::evaluate(program, sim::UnitCosts({.visit = 0.5}, unit_record(flags.schedule)));
 }
@@ -103,7 +103,7 @@ report::GridOptions::Signs exchange_signs(const schedule::Schedule& schedule,
   const auto sign = [&](int device, const schedule::Action& action, char sign) {
     const auto& row = schedule.devices[device];
     const auto found = std::ranges::find_if(row, [&](const schedule::Action& other) {
-      return other.key == action.key && other.kind == action.kind;  // whether in an overlapped pair or not
+      return other.key == action.key && other.kind == action.kind;  // in an overlapped pair or not
     });
     signs[{device, static_cast<int>(found - row.begin())}] = sign;
   };
@@ -127,7 +127,7 @@ std::string grid_of(const ShowFlags& flags, const schedule::Schedule& schedule) 
   return text + report::grid(schedule, options);
 }
 
-// A run file has a schedule and a program of its own, for any mesh.
+// A run file determines its own schedule and program, for any mesh.
 std::string show_run(const ShowFlags& flags) {
   refuse_beside_run(flags.schedule);
   const run::Run run = resolved_run_file(flags.schedule.file);
@@ -146,7 +146,7 @@ void tell_if_illegal(const ShowFlags& flags, const schedule::Schedule& schedule)
   tell("this schedule is illegal; penstock check " + flags.schedule.file + " says why");
 }
 
-// At one number of slices, in the schedules that take them.
+// Compares at one number of slices, for the schedules that take slices.
 std::string comparison(const ScheduleFlags& flags) {
   if (flags.slices.size() > 1)
     throw InputError("-n lists " + std::to_string(flags.slices.size()) +

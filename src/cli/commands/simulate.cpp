@@ -48,7 +48,7 @@ std::string speeds_json(const Speeds& speeds) {
   return "{\"origin\":" + json_quote(speeds.origin) + ",\"assumed\":" + json_quote_all(speeds.assumed) + "}";
 }
 
-// The result for a run file has one more key, "speeds"; for a run directory "measured", with the same keys
+// The result for a run file has the extra key "speeds"; for a run directory "measured", with the same keys
 // inside.
 std::string json_of(const Simulated& simulated) {
   std::string json = sim::to_json(simulated.result);

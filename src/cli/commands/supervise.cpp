@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// penstock supervise: starts a training command again from its newest checkpoint for as long as that helps.
+// penstock supervise: restarts a training command from its newest checkpoint for as long as that helps.
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
@@ -36,13 +36,13 @@ struct SuperviseFlags {
   std::vector<std::string> command;
 };
 
-// "--section.key VALUE", "--ranks N".
+// Returns whether the word's value is the next word: "--section.key VALUE", "--ranks N".
 bool value_follows(std::string_view word) {
   const bool takes_one = word.find('.') != std::string_view::npos || word == "--ranks" || word == "--sample";
   return word.starts_with("--") && takes_one && word.find('=') == std::string_view::npos;
 }
 
-// "--section.key VALUE" or "--section.key=VALUE", as words that train takes for keys.
+// Collects "--section.key VALUE" and "--section.key=VALUE" as "--section.key=VALUE".
 std::vector<std::string> keys_among(std::span<const std::string> words) {
   std::vector<std::string> keys;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -55,7 +55,7 @@ std::vector<std::string> keys_among(std::span<const std::string> words) {
   return keys;
 }
 
-// Of the run that the command trains.
+// Options of the run that the command trains.
 run::Options options_of(const std::vector<std::string>& command) {
   const std::vector<std::string> words(std::ranges::find(command, "train"), command.end());
   std::size_t file = 1;
@@ -79,7 +79,7 @@ Recorded recorded_of(const std::string& directory) {
   return there ? recorded_in(files::MappedFile(metrics).text()) : Recorded{};
 }
 
-// What is recorded now; if that cannot be read, what was known before.
+// Returns the current records; if they cannot be read, `known`.
 Recorded recorded_now(const std::string& directory, const Recorded& known) try {
   return recorded_of(directory);
 } catch (const InputError& failure) {
@@ -87,17 +87,17 @@ Recorded recorded_now(const std::string& directory, const Recorded& known) try {
   return known;
 }
 
-// Of a run that is going on; of one that begins anew there are none.
+// Returns attempts.json of a run that continues; empty for one that begins anew.
 std::string attempts_before(const std::string& directory, const Recorded& recorded) {
   if (recorded.last_step == 0) return {};
   return files::read_text_if_there(path_in(directory, files::kAttempts), kLongestRecord).value_or("");
 }
 
-// `recorded`: by the attempts before, as far as that is known, then by this one too.
+// `recorded`: in, records of earlier attempts as far as known; out, with this attempt's.
 Attempt attempt(std::vector<std::string> command, const std::string& directory, Recorded& recorded,
                 bool& stopped) {
   const Recorded before = recorded_now(directory, recorded);
-  // A run that has completed no step is begun anew.
+  // A run without a completed step begins anew.
   if (before.last_step > 0 && std::ranges::find(command, "--resume") == command.end())
     command.emplace_back("--resume");
   Attempt attempt{.began = wall_seconds()};
@@ -137,15 +137,15 @@ std::vector<NamedHost> without(const std::vector<NamedHost>& all, const std::vec
 void require_all(const MpirunCommand& command, const NamedHosts& named) {
   require_slots(command, named);
   std::vector<NamedHost> missing = without(named.hosts, hosts_that_answer(command, named));
-  // Those whose link has just come back, or that are very busy, may answer only the second time.
+  // Very busy hosts, and hosts whose link has just come back, may answer only the second time.
   if (!missing.empty()) missing = without(missing, hosts_that_answer(command, {named.options, missing}));
   if (!missing.empty())
     throw InputError("mpirun starts nothing on " + names_of(missing) + ", named by " +
                      command[named.options.front()] + "; leave out what is not there");
 }
 
-// The command for another attempt: on the hosts that answer, if the run's mesh follows the ranks; else it
-// waits until all do. None: asked to end meanwhile, or they have not come after so many looks.
+// Returns the command for another attempt: on the hosts that answer if the mesh follows the ranks, otherwise
+// on all hosts once they answer. Empty if asked to end meanwhile, or if none works after `looks` retries.
 std::optional<MpirunCommand> command_on_what_is_left(const MpirunCommand& command, const NamedHosts& named,
                                                      bool mesh_follows, int looks) {
   Seconds pause = 1;
@@ -173,7 +173,7 @@ void tell_failure(const std::vector<Attempt>& attempts, const Decision& decision
        (decision.again ? "starts again in " + print_seconds(decision.pause) : decision.why + ": gives up"));
 }
 
-// A run that is done is done, and on a full disk one may still be started again.
+// A failed write only warns: the run may be done, and on a full disk it can still be restarted.
 template <class Write>
 void record(Write&& write) try {
   write();
@@ -181,7 +181,7 @@ void record(Write&& write) try {
   tell(std::string(failure.what()) + "; the attempts are not recorded");
 }
 
-// The summary and the page that the last attempt wrote know of no attempts.
+// Adds the attempts to the summary and page that the last attempt wrote without them.
 void tell_of_attempts(const std::string& directory, const std::string& attempts) {
   const std::string path = path_in(directory, files::kSummary);
   if (const auto summary = files::read_text_if_there(path, kLongestRecord))
@@ -193,7 +193,7 @@ void tell_of_attempts(const std::string& directory, const std::string& attempts)
 }
 
 Exit supervise(const SuperviseFlags& flags) {
-  std::signal(SIGPIPE, SIG_IGN);  // a run goes on where nobody reads the log any more
+  std::signal(SIGPIPE, SIG_IGN);  // the run continues when nobody reads the log any more
   const run::Options options = options_of(flags.command);
   const std::string& directory = options.output.dir;
   const std::optional<NamedHosts> named = named_hosts(flags.command);
@@ -229,7 +229,7 @@ Exit supervise(const SuperviseFlags& flags) {
       return good ? Exit::Done : Exit::Failed;
     }
     const Decision decision = decide(attempts, flags.restarts);
-    // Of a refusal at once, the run's own line is enough.
+    // If the first attempt was refused, the run's own line is enough.
     if (decision.again || attempts.size() > 1 || !attempts.back().refused()) tell_failure(attempts, decision);
     if (!decision.again) return exit_code <= static_cast<int>(Exit::Failed) ? Exit{exit_code} : Exit::Failed;
     if (!pause_for(decision.pause)) return Exit::Failed;
@@ -251,7 +251,7 @@ void add_supervise_command(CLI::App& program, Exit& exit_code) {
     if (flags->command.empty())
       throw InputError(
           "the command is missing; expected penstock supervise -- [mpirun ...] penstock train RUN.toml ...");
-    become_whole_now();  // the report at the end needs it, and nothing may be started twice
+    become_whole_now();  // the final report needs it, and nothing may be started twice
     exit_code = supervise(*flags);
   });
 }

@@ -14,11 +14,11 @@ std::string byte_progress_line(Bytes done, Bytes total, Seconds elapsed, int wid
 
 class ByteProgress {
  public:
-  // On standard error.
+  // Draws on standard error.
   explicit ByteProgress(Bytes total);
 
   void add(Bytes done);
-  void finish();  // the last line, with the rate of the whole pass
+  void finish();  // draws the last line, with the average rate
 
  private:
   void draw(Seconds now);

@@ -28,7 +28,7 @@ using Ids = std::vector<std::int32_t>;
 struct Tokenizer {
   std::function<Ids(std::string_view)> encode;  // any thread
   std::int64_t vocab = 0;
-  std::optional<std::int32_t> end;  // of a document
+  std::optional<std::int32_t> end;  // token that ends a document
 };
 
 Ids ids_of_bytes(std::string_view text) {
@@ -45,22 +45,22 @@ Tokenizer tokenizer_of(const DataConversion& conversion) {
           model->end_of_text()};
 }
 
-// Part of a source, encoded on its own.
+// Part of a source, encoded separately.
 struct Block {
   std::string_view bytes;
   std::int64_t first_line = 1;
-  bool last = false;  // of its source
+  bool last = false;  // block of its source
 };
 
 // Tokens of a block in the file's type, and the byte offsets at which documents end.
 struct Encoded {
   std::vector<std::byte> tokens;
   std::vector<std::size_t> ends;
-  std::string learnt;  // of each token, 1 or 0
+  std::string learnt;  // one byte per token: 1 if it is a target, otherwise 0
   std::size_t source_bytes = 0;
 };
 
-// Encodes the blocks of one source, on any thread.
+// Encodes the blocks of one source. Any thread.
 struct Encoder {
   const DataConversion& conversion;
   const Tokenizer& tokenizer;
@@ -84,7 +84,7 @@ struct Encoder {
     return encoded;
   }
 
-  // In pieces, so that a document has the same tokens as a file and as a line.
+  // Encodes in pieces, so that a document has the same tokens as a file and as a line.
   void add_text(Encoded& encoded, std::string_view text, bool learnt) const {
     while (!text.empty()) {
       const std::size_t length = files::first_block(text, conversion.block_bytes, false);
@@ -104,13 +104,13 @@ struct Encoder {
     encoded.tokens.resize(begin + ids.size() * size);
     std::byte* target = encoded.tokens.data() + begin;
     for (const std::int32_t id : ids) {
-      std::memcpy(target, &id, size);  // little-endian: the low bytes come first
+      std::memcpy(target, &id, size);  // little-endian: low bytes first
       target += size;
     }
   }
 };
 
-// The blocks of a source, one after another.
+// Iterates over the blocks of a source.
 class Blocks {
  public:
   Blocks(std::string_view text, std::size_t wanted, bool json_lines)
@@ -149,7 +149,7 @@ void write(Writers& writers, const Encoded& encoded) {
   writer.add(std::span(encoded.tokens).subspan(begin));
 }
 
-// Blocks are encoded in parallel and written in order; only a limited number are in memory.
+// Encodes blocks in parallel and writes them in order, with a limited number in memory.
 void convert_source(const Encoder& encoder, std::string_view text, Writers& writers, ByteProgress& progress) {
   Blocks blocks(text, encoder.conversion.block_bytes, encoder.json_lines);
   std::deque<std::future<Encoded>> under_way;

@@ -31,20 +31,20 @@ constexpr std::size_t kElementsAtATime = 1 << 20;
 struct TypeName {
   std::string_view precision;
   ElementType type;
-  std::string_view config;  // as in config.json
+  std::string_view config;  // name in config.json
 };
 constexpr TypeName kTypes[] = {{"f32", ElementType::F32, "float32"},
                                {"bf16", ElementType::BF16, "bfloat16"},
                                {"f16", ElementType::F16, "float16"},
                                {"f64", ElementType::F64, "float64"}};
 
-// At the end.
+// Removes trailing slashes.
 std::string without_slashes(std::string path) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   return path;
 }
 
-// A folder under a temporary name until it is complete.
+// A folder that has a temporary name until it is complete.
 class NewFolder {
  public:
   explicit NewFolder(const std::string& path)
@@ -56,7 +56,7 @@ class NewFolder {
     if (!parent.empty() && !fs::is_directory(parent, error))
       throw InputError(printable(path_, 500) + " cannot be made: there is no folder \"" +
                        printable(parent, 500) + "\"");
-    files::remove_all(temporary_);  // of a process of this number that was killed
+    files::remove_all(temporary_);  // left by a killed process with the same id
     if (files::file_system().make_directory(temporary_) != 0) files::fail_to("cannot be made", path_);
   }
   ~NewFolder() { files::remove_all(temporary_); }
@@ -75,7 +75,7 @@ ElementType stored_type(const StoredTensor& tensor, const std::string& precision
   return known == std::end(kTypes) ? tensor.type : known->type;
 }
 
-// The contents of one file: names, types and shapes.
+// The tensors of one file: names, types and shapes.
 using Shard = std::vector<StoredTensor>;
 
 Bytes bytes_of(const StoredTensor& tensor) {
@@ -84,7 +84,7 @@ Bytes bytes_of(const StoredTensor& tensor) {
   return bytes;
 }
 
-// The model's tensors in its order, in files of at most this many bytes unless one tensor is longer.
+// Splits the model's tensors, in its order, into files of at most `most` bytes, unless one tensor is larger.
 std::vector<Shard> shards_of(const ModelSource& source, const std::string& precision, Bytes most) {
   std::vector<Shard> shards(1);
   Bytes bytes = 0;
@@ -131,7 +131,7 @@ void write_hugging_face(const NewFolder& folder, const ModelSource& source, cons
                         ByteProgress& progress) {
   files::ConfigExtras extras = source.extras;
   extras.element_type = std::ranges::find(kTypes, shards[0][0].type, &TypeName::type)->config;
-  const std::string config = files::print_model_config(source.shape, extras);  // may refuse the shape
+  const std::string config = files::print_model_config(source.shape, extras);  // may reject the shape
   std::map<std::string, std::string> files_of_tensors;
   Bytes total = 0;
   for (std::size_t i = 0; i < shards.size(); ++i) {

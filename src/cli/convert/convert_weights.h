@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Converts a model from our form to a folder in Hugging Face's form, and back.
+// Converts a model from our format to a folder in Hugging Face's format, and back.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@ namespace penstock::cli {
 
 struct WeightsConversion {
   std::string
-      source;  // a run directory, a checkpoint, a folder in Hugging Face's form, or a safetensors file
+      source;  // a run directory, a checkpoint, a folder in Hugging Face's format, or a safetensors file
   std::string target;                 // a new folder
-  std::string form;                   // "huggingface" or "penstock"; empty: not the source's
+  std::string form;                   // "huggingface" or "penstock"; empty: the one the source does not have
   std::string precision;              // "f64", "f32", "f16" or "bf16"; empty: the source's
-  Bytes shard_bytes = 5'000'000'000;  // about, of a weights file
+  Bytes shard_bytes = 5'000'000'000;  // approximate size of a weights file
   std::string config;  // a config.json or run.toml with the source's shape; empty: the one next to it
 };
 

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The file that describes the model in a folder. A checkpoint's is two folders above it.
+// The file that describes the model in a folder; for a checkpoint it is two folders above.
 std::string description_of(const std::string& path) {
   std::error_code error;
   const bool is_folder = fs::is_directory(path, error);
@@ -32,7 +32,7 @@ std::string description_of(const std::string& path) {
                    ": neither a config.json nor a run.toml is beside it; give --config");
 }
 
-// The longest sequence the model is meant for.
+// The longest sequence that the model supports.
 std::int64_t positions_of(const model::Shape& shape, Tokens seq_len) {
   const model::RopeScaling& scaling = shape.rope_scaling;
   if (scaling.factor == 1.0) return seq_len;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model on disk, in our form or in Hugging Face's: its shape and its weights.
+// A model on disk, in our format or in Hugging Face's: its shape and its weights.
 #pragma once
 
 #include <string>
@@ -17,9 +17,9 @@ struct ModelSource {
   files::ModelWeights weights;
 };
 
-// `path`: a run directory, a checkpoint, a folder in Hugging Face's form, or a safetensors file, whose folder
-// is searched. `config`: a config.json or run file that gives the shape instead; may be empty. Checks the
-// weights, a checkpoint's by its checksums too. Throws InputError naming what is missing or wrong.
+// `path`: a run directory, a checkpoint, a folder in Hugging Face's format, or a safetensors file, whose
+// folder is searched. `config`: a config.json or run file that gives the shape instead; may be empty. Checks
+// the weights, and a checkpoint's checksums. Throws InputError naming the missing or wrong part.
 ModelSource open_model(const std::string& path, const std::string& config);
 
 }  // namespace penstock::cli

@@ -14,7 +14,7 @@
 namespace penstock::cli {
 namespace {
 
-// Of all replicas of one step.
+// One step: sums and maxima over the replicas; `seconds` and `idle` of the one with the most work.
 struct StepSums {
   Flops work = 0, most = 0, greatest_micro_batch = 0, slowest_of_slots = 0, mean_of_slots = 0;
   double pairs = 0, causal_pairs = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ways to pack a run's documents and to cut its slices, and what each comes to, before anything is trained.
+// Ways to pack a run's documents and to cut its slices, and the simulated outcome of each.
 #pragma once
 
 #include <span>
@@ -12,48 +12,48 @@
 
 namespace penstock::cli {
 
-// What every step has, of the choice.
+// One way to pack documents and cut slices, for all steps.
 struct DataChoice {
   std::string packing = "concat", cut = "tokens";
   Tokens slice_tokens = 0;
-  std::int64_t slices = 0;  // 0: as given
+  std::int64_t slices = 0;  // 0: as in the run file
 };
 
 // Means over the simulated steps.
 struct DataOutcome {
   DataChoice choice;
-  double padding = 0;        // tokens of no document, of all
-  double cut_documents = 0;  // parts that do not begin their document, of all documents and parts
-  double attended = 1;       // pairs of queries and keys, of those without documents
-  double slots = 0;          // greatest work over the mean: of the devices in a slot; 0 without slots,
-  double micro_batches = 1;  // of micro-batches,
-  double replicas = 1;       // of replicas
-  double idle = 0;           // of the devices' time
+  double padding = 0;        // padding over all tokens
+  double cut_documents = 0;  // continued parts over all documents and parts
+  double attended = 1;       // attended query-key pairs over causal ones without documents
+  double slots = 0;          // greatest work over the mean, of the devices in a slot; 0 without slots
+  double micro_batches = 1;  // the same, of micro-batches
+  double replicas = 1;       // the same, of replicas
+  double idle = 0;           // fraction of the devices' time
   Seconds step_s = 0;        // of the replica with the most work
-  Seconds planning_s = 0;    // that this machine took to plan a step, at most
+  Seconds planning_s = 0;    // longest time this machine took to plan a step
   double tokens_per_second = 0;
-  // Of the work that is no padding, by schedule.attention_cost: what tells choices apart, since tokens of cut
-  // documents cost less.
+  // Work without padding, by schedule.attention_cost. Compare choices by it, since tokens of cut documents
+  // cost less.
   Flops work_per_second = 0;
 };
 
-// The choices that the run file's schedule and documents allow: every packing, and slices cut by tokens and
-// by work. With `slice_tokens` > 0 packed ones also with slices of so many tokens. Where the run file gives
-// schedule.slice_tokens, the others have as many slices as a whole sequence then has.
+// Returns the choices that the run file's schedule and documents allow: every packing, with slices cut by
+// tokens and by work. If `slice_tokens` > 0, packed choices also come with slices of that many tokens. If the
+// run file sets schedule.slice_tokens, the other choices have as many slices as a whole sequence then has.
 std::vector<DataChoice> choices_of(const run::Options& options, Tokens slice_tokens);
 
-// The run file with the choice, without keys that the choice leaves no meaning.
+// Applies the choice to the run file and resets keys that have no meaning under it.
 run::Options with_choice(run::Options options, const DataChoice& choice);
 
-// What that step of the run's data has, from 1 on, for the replica with the most work.
+// Content of a step of the run's data, for the replica with the most work. Steps count from 1.
 run::StepContent content_of_step(const run::Run& run, std::int64_t step);
 
-// Simulates so many steps from the first on. `lengths`: of the documents, instead of the run's data; or
-// empty.
+// Simulates the first `steps` steps. `lengths`: document lengths that replace the run's data; empty: the
+// run's data.
 DataOutcome outcome_of(run::Options options, const DataChoice& choice, std::span<const Tokens> lengths,
                        std::int64_t steps, const run::Machine& machine);
 
-// The run's data, or documents of these lengths, whose tokens are 0.
+// Opens the run's data, or documents of these lengths filled with token 0.
 train::TokenData open_data(const run::Run& run, std::span<const Tokens> lengths);
 
 }  // namespace penstock::cli

@@ -27,7 +27,7 @@ namespace {
 constexpr std::size_t kLongestList = std::size_t{1} << 30;
 constexpr std::int64_t kMostSteps = 10'000;
 
-// A number a line, tokens of a document.
+// Reads document lengths in tokens, one per line.
 std::vector<Tokens> read_lengths(const std::string& path) {
   std::vector<Tokens> lengths;
   const std::string text = files::read_text(path, kLongestList);
@@ -45,7 +45,7 @@ std::vector<Tokens> read_lengths(const std::string& path) {
   return lengths;
 }
 
-// Documents and their tokens by powers of two.
+// Documents and their tokens, in bins of powers of two.
 std::string histogram(std::vector<Tokens> lengths) {
   std::ranges::sort(lengths);
   const auto tokens = static_cast<double>(std::accumulate(lengths.begin(), lengths.end(), Tokens{0}));
@@ -74,7 +74,7 @@ std::string histogram(std::vector<Tokens> lengths) {
   return text + columns(rows, "lrrl");
 }
 
-// Packing and cut, and what else the run file has to say otherwise.
+// Packing and cut, and the other keys that the run file would have to change.
 std::string keys_of(run::Options given, const DataChoice& choice) {
   run::Options chosen = with_choice(given, choice);
   const OptionTable was = run::describe(given), is = run::describe(chosen);
@@ -126,11 +126,11 @@ std::string json_of(const std::vector<DataOutcome>& outcomes) {
   return "[" + join(rows, ",\n ") + "]\n";
 }
 
-// The run file's, for its data or for the documents of these lengths.
+// The run file's options, for its data or for documents of the lengths in `list`.
 run::Options options_of(const std::string& file, const std::vector<std::string>& overrides,
                         const std::string& list) {
   run::Options options = run::read_fitted_options(file, overrides);
-  if (!list.empty()) {  // any name will do: nothing is read
+  if (!list.empty()) {  // any name works: nothing is read
     options.data.text.clear();
     options.data.megatron = {list};
     options.data.megatron_weights.clear();
@@ -141,7 +141,7 @@ run::Options options_of(const std::string& file, const std::vector<std::string>&
   return options;
 }
 
-// As given, or about as many as the run file's slices have; 0 where micro-batches cannot differ in length.
+// As given, or about the length of the run file's slices; 0 if micro-batches cannot differ in length.
 Tokens slice_tokens_of(const run::Run& given) {
   const run::Options& options = given.options;
   if (options.schedule.slice_tokens > 0) return options.schedule.slice_tokens;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// penstock data: what a run's documents are like, and what each way to pack them and to cut slices comes to.
+// penstock data: describes a run's documents and compares ways to pack them and to cut slices.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct DataFlags {
   std::int64_t steps = 8;
   std::string hardware;
   bool json = false;
-  std::vector<std::string> overrides;  // of the run file
+  std::vector<std::string> overrides;  // for the run file
 };
 
 Exit describe_data(const DataFlags& flags);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All machines and programs that tables of published runs may name.
+// All machines and engines that tables of published runs may name.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace penstock::cli {
 
-// All hardware files below the folder, by their name.
+// Reads all hardware files below the folder, keyed by name.
 plan::HardwareSet read_hardware_folder(const std::string& folder);
 
-// All files of engines/, by their name.
+// Reads all files of engines/, keyed by name.
 plan::EngineSet read_engines();
 
 }  // namespace penstock::cli

@@ -42,7 +42,7 @@ MeasuredRun read_measured_run(const std::string& directory, bool processor_time)
   MeasuredRun run;
   run.program = schedule::parse_program(files::read_text(file(files::kProgram), kLongestSchedule),
                                         file(files::kProgram));
-  schedule::require_legal(run.program, file(files::kProgram));  // who simulates it relies on that
+  schedule::require_legal(run.program, file(files::kProgram));  // the simulation relies on it
   run.steps = train::parse_timelines(files::read_text(file(files::kTimeline), kLongestTimeline), run.program,
                                      file(files::kTimeline));
   run.typical = median_step(run.steps, processor_time);

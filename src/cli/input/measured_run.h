@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last steps of a finished run, as its directory holds them.
+// The last steps of a finished run, read from its directory.
 #pragma once
 
 #include <string>
@@ -13,15 +13,15 @@ namespace penstock::cli {
 struct MeasuredRun {
   schedule::Program program;
   std::vector<train::StepTimeline> steps;
-  std::size_t typical = 0;  // the step with the median time, so that a disturbed step is not used
+  std::size_t typical = 0;  // the step with the median time, to skip disturbed steps
 
   const train::StepTimeline& typical_step() const { return steps[typical]; }
 };
 
-// By processor time, if asked: for runs whose ranks shared cores. Throws InputError for unreadable files.
+// `processor_time`: compare steps by it, if ranks shared cores. Throws InputError for unreadable files.
 MeasuredRun read_measured_run(const std::string& directory, bool processor_time = false);
 
-// Over all devices and ops.
+// Sum over all devices and ops.
 Seconds processor_seconds(const train::StepTimeline& step);
 
 }  // namespace penstock::cli

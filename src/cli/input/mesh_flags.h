@@ -20,10 +20,10 @@ struct MeshFlags {
   int gpus_per_node = 0;
 };
 
-// Adds them; --mesh refuses all options that the command has already but those named in `shared`.
+// Adds the flags. --mesh excludes all options that the command already has, except those named in `shared`.
 void add_mesh_flags(CLI::App& command, MeshFlags& flags, const std::vector<std::string>& shared);
 
-// Formats: "text", "svg", "json". Throws InputError for others and for sizes that do not fit.
+// Formats: "text", "svg", "json". Throws InputError for other formats and for sizes that do not fit.
 std::string mesh_drawing(const MeshFlags& flags, int pipeline, const std::string& format);
 
 }  // namespace penstock::cli

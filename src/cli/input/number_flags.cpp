@@ -9,7 +9,7 @@ namespace penstock::cli {
 
 namespace {
 
-// Empty when the value is a whole number within the limits.
+// Empty if the value is a whole number within the limits.
 std::string complaint_about(std::string_view value, int least) {
   constexpr int most = std::numeric_limits<int>::max();
   const auto number = parse_integer(value);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags whose value is a number within limits.
+// Validators for flags whose value is a number within limits.
 #pragma once
 
 #include <CLI/CLI.hpp>
 
 namespace penstock::cli {
 
-// Accepts whole numbers from `least` to the greatest int; the message names the value and the limits.
+// Accepts whole numbers from `least` to the largest int. The message names the value and the limits.
 CLI::Validator whole_number_from(int least);
 
 // Accepts lists of such numbers, "8,4,16"; an empty part is not a number.

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Also by other names, and where neither is there yet.
+// Also under other names, and if neither file exists yet.
 bool is_one_file(const std::string& a, const std::string& b) {
   if (a.empty() || b.empty()) return false;
   std::error_code error;
@@ -27,7 +27,7 @@ bool is_one_file(const std::string& a, const std::string& b) {
   return fs::weakly_canonical(a, error) == fs::weakly_canonical(b, error);
 }
 
-// A run's own, read by whatever shows it.
+// Files of a run that commands may read from its directory.
 constexpr std::array kOfRun{files::kRunFile,  files::kSchedule, files::kMetrics,   files::kSummary,
                             files::kProfile,  files::kProgram,  files::kDocuments, files::kTimeline,
                             files::kAttempts, files::kWeights};

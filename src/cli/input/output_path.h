@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that a command will write at its end, checked at its beginning.
+// Checks, when a command starts, the files that it will write at its end.
 #pragma once
 
 #include <string>
@@ -7,19 +7,19 @@
 
 namespace penstock::cli {
 
-// Throws InputError naming the flag where a file cannot be made at the path; does nothing for an empty one.
+// Throws InputError naming the flag if no file can be written at the path. Does nothing for an empty path.
 void check_output(const std::string& flag, const std::string& path);
 
-// The same, and refuses a path where there is something already.
+// The same, and also refuses an existing path.
 void check_new_output(const std::string& flag, const std::string& path);
 
-// A file that a command writes, and the flag that names it.
+// An output file and the flag that names it.
 struct Output {
   std::string flag, path;
 };
 
-// Throws InputError where one of the outputs is an input too, a file of a run's directory that is one, or
-// another output; empty paths are none.
+// Throws InputError if an output is also an input, a file in a run directory that is an input, or another
+// output. Ignores empty paths.
 void check_apart(const std::vector<Output>& outputs, const std::vector<std::string>& inputs);
 
 }  // namespace penstock::cli

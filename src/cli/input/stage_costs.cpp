@@ -30,7 +30,7 @@ sim::CostTable costs_at(const std::string& path, const sim::TableExtent& extent)
   return sim::average(run.program, run.typical_step().timeline, extent, "--costs " + path);
 }
 
-// The mean over neighbours: a schedule is made for one time of all transfers.
+// Mean over neighbours: a schedule is made for a single transfer time.
 Seconds mean_transfer(const sim::CostTable& table) {
   const int devices = table.extent().devices;
   const auto seconds = [&](const sim::Link& link) {
@@ -69,7 +69,7 @@ StageCosts costs_of(const sim::UnitTimes& times) {
           .transfer = sim::checked_seconds("--transfer", times.transfer)};
 }
 
-// A number counts micro-batches with unit records; bytes need the table's records.
+// A plain number counts micro-batches with unit records; bytes need the table's records.
 void give_limit(StageCosts& costs, const std::string& limit, int chunks, const sim::CostTable* table) {
   const std::string given = "--memory-limit " + printable(limit) + ": ";
   if (const auto micro_batches = parse_number(limit)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The costs of flags, shared by show and simulate: seconds of a kind everywhere, a table's file, or what a
-// run measured.
+// The cost flags, shared by show and simulate: seconds per kind of action, a cost table's file, or a run's
+// measurements.
 #pragma once
 
 #include <string>
@@ -11,16 +11,16 @@
 
 namespace penstock::cli {
 
-// --forward, --input, --weight, --transfer and --costs.
+// Adds --forward, --input, --weight, --transfer and --costs.
 void add_cost_flags(CLI::App& command, sim::UnitTimes& times, std::string& costs);
 
-// Of a table's file, or the means of a run directory's typical step. A run with slices gives schedules
-// without slices the sum over a micro-batch's. Throws InputError when a run has other stages, slices or
-// devices, or the schedule unequal numbers of slices.
+// Reads a cost table's file, or takes the means of a run directory's typical step; a schedule without slices
+// gets the sum over the slices of a micro-batch. Throws InputError if a run has other stages, slices or
+// devices, or if the schedule has unequal numbers of slices.
 sim::CostTable read_costs(const std::string& path, const schedule::Schedule& schedule);
 
-// Gives a schedule that is made for given costs those of the flags: each stage's means from the table, if
-// there is one, otherwise the seconds; and --memory-limit. Other schedules stay; they take no memory limit.
+// For a schedule made for given costs, fills in the costs (each stage's means from the table if there is one,
+// otherwise the seconds) and --memory-limit. Leaves other schedules as they are; they take no memory limit.
 // Throws InputError for a stage without a time and for a limit that is too small or cannot be read.
 void give_costs(ScheduleFlags& flags, const sim::UnitTimes& times, const std::string& costs);
 

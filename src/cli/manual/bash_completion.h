@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The script by which bash completes penstock's command lines.
+// The script with which bash completes penstock's command lines.
 #pragma once
 
 #include <string>

@@ -17,8 +17,8 @@ std::vector<std::string> words_between(std::string_view text, std::string_view b
   return words;
 }
 
-// CLI11 names the words of a checked flag within its type, "TEXT:{grid,csv}"; flags whose words a table has
-// begin their sentence with them.
+// CLI11 lists the words of a checked flag in its type, "TEXT:{grid,csv}"; flags whose words come from a table
+// list them at the start of their description.
 std::vector<std::string> choices_of(const CLI::Option& option) {
   const std::vector<std::string> checked = words_between(option.get_type_name(), ":{", "}");
   if (!checked.empty() || !option.get_description().starts_with("one of: ")) return checked;
@@ -52,7 +52,7 @@ std::vector<Flag> flags_of(const CLI::App& app) {
   return flags;
 }
 
-// Commands that take keys leave unknown words to the reader of their file.
+// Commands that take keys pass unknown words to the reader of their file.
 KeysOf keys_taken_by(const CLI::App& command) {
   if (!command.get_allow_extras() || command.get_prefix_command()) return KeysOf::None;
   return command.get_name() == "plan" ? KeysOf::Plan : KeysOf::Run;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything a command line may say, as plain data: commands with their flags, read from the parser, and the
-// keys of their files, read from the tables of options. The manual page and the shell's completion print it.
+// The command line as plain data: commands with their flags, read from the parser, and the keys of their
+// files, read from the tables of options. The manual page and the shell completion print it.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ namespace penstock::cli {
 struct Flag {
   std::vector<std::string>
       names;          // "-p", "--devices"; an argument without a flag has one name, without dashes
-  std::string value;  // "INT", "off|paired"; empty: takes none
+  std::string value;  // "INT", "off|paired"; empty: takes no value
   std::string sentence;
   std::vector<std::string> choices;  // empty: any value
   bool required = false;
@@ -32,7 +32,7 @@ struct Command {
   std::string name, sentence;
   std::vector<Flag> flags;
   KeysOf keys = KeysOf::None;  // the file whose keys it takes as --section.key VALUE
-  bool takes_command = false;  // to be carried out, after all flags
+  bool takes_command = false;  // after all flags, and runs it
 };
 
 struct Interface {
@@ -41,18 +41,18 @@ struct Interface {
   std::vector<Command> commands;
   OptionTable run_keys, plan_keys;
 
-  const OptionTable& keys_of(KeysOf keys) const;  // of Run or Plan
+  const OptionTable& keys_of(KeysOf keys) const;  // `keys`: Run or Plan
 
  private:
   friend Interface interface_of(const CLI::App& program);
-  // What the tables point to.
+  // The options that the tables point to.
   std::shared_ptr<run::Options> run_defaults_;
   std::shared_ptr<plan::PlanOptions> plan_defaults_;
 };
 
 Interface interface_of(const CLI::App& program);
 
-// The words a key may have as its value; empty where it takes others.
+// The words that a key accepts; empty if it accepts other values.
 std::vector<std::string> choices_of(const Option& key);
 
 }  // namespace penstock::cli

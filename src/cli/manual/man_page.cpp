@@ -8,7 +8,7 @@
 namespace penstock::cli {
 namespace {
 
-// The character that begins at `text[i]`, which moves to its last byte.
+// Decodes the character that starts at `text[i]` and moves `i` to its last byte.
 char32_t decode(std::string_view text, std::size_t& i) {
   const auto byte = static_cast<unsigned char>(text[i]);
   const int more = byte < 0x80 ? 0 : byte < 0xE0 ? 1 : byte < 0xF0 ? 2 : 3;
@@ -23,7 +23,7 @@ std::string escaped(char32_t character) {
     case '\\':
       return "\\e";
     case '-':
-      return "\\-";  // a minus that can be copied into a shell, not a hyphen
+      return "\\-";  // a minus, which can be copied into a shell, not a hyphen
     case '\'':
       return "\\(aq";
     case '`':
@@ -45,7 +45,7 @@ std::string escaped(char32_t character) {
   return code;
 }
 
-// Text that formats as itself, wherever in a line it stands.
+// Escapes text so that it prints as it is, anywhere in a line.
 std::string roff(std::string_view text) {
   std::string line = text.starts_with('.') ? "\\&" : "";
   for (std::size_t i = 0; i < text.size(); ++i) line += escaped(decode(text, i));

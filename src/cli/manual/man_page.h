@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// penstock(1) as the text that man formats.
+// The manual page penstock(1), as roff text.
 #pragma once
 
 #include <string>

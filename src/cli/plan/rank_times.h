@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long each rank of a run takes for equal work, as the run has recorded it.
+// Time that each rank of a run takes for equal work, as recorded by the run.
 #pragma once
 
 #include <optional>
@@ -8,15 +8,15 @@
 
 namespace penstock::cli {
 
-// By rank, over the median rank's; none: not compared. `origin` begins the InputError of a number that is no
-// time.
+// One per rank, relative to the median rank; empty if not compared. InputError for an invalid time starts
+// with `origin`.
 using RankTimes = std::optional<std::vector<double>>;
 
-// Of metrics.jsonl: the mean of the comparisons since the program last started. Lines that are no step's, or
-// cut short, are left out.
+// From metrics.jsonl: the mean of the comparisons since the program last started. Skips truncated lines and
+// lines without a step.
 RankTimes times_in_metrics(std::string_view metrics, std::string_view origin);
 
-// Of summary.json; throws InputError where that is no JSON object.
+// From summary.json. Throws InputError if that is not a JSON object.
 RankTimes times_in_summary(std::string_view summary, std::string_view origin);
 
 }  // namespace penstock::cli

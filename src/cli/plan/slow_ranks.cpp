@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kLongestRecord = std::size_t{1} << 32;
 
-// Of the run under way, or of the whole run where that was too short for a comparison.
+// Times since the last start, or from the summary if metrics.jsonl has no comparison.
 std::vector<double> rank_times(const std::string& directory) {
   const std::string metrics = (fs::path(directory) / files::kMetrics).string();
   const std::string summary = (fs::path(directory) / files::kSummary).string();

@@ -6,10 +6,9 @@
 
 namespace penstock::cli {
 
-// From a run directory's run file and the times of its ranks (metrics.jsonl, also while it runs, or
-// summary.json): a proposal for parallel.layers, with the step's time beside that of the layers it had, both
-// simulated with those times. Throws InputError where the directory is no run's; NoAnswer where its ranks
-// were not compared.
+// Proposes parallel.layers from a run directory's run file and the times of its ranks (metrics.jsonl, also
+// during the run, or summary.json). Also gives the step times of the old and new layers, both simulated with
+// those times. Throws InputError if the directory holds no run, NoAnswer if its ranks were not compared.
 std::string propose_layers(const std::string& directory);
 
 }  // namespace penstock::cli

@@ -33,9 +33,9 @@
 namespace penstock::cli {
 namespace {
 
-constexpr Flops kFast = 5e12;  // a device whose products are faster has large ones
+constexpr Flops kFast = 5e12;  // FLOP/s of matmuls above which a device gets large shapes
 
-// The layers on which a device's optimizer and the gaps between its kernels are measured.
+// Shapes of the layers on which the optimizer and the gaps between kernels are measured.
 model::Shape of_optimizer(bool large) {
   if (large) return {.layers = 2, .hidden = 4096, .ffn = 14336, .heads = 32, .kv_heads = 32, .vocab = 259};
   return {.layers = 4, .hidden = 512, .ffn = 1376, .heads = 8, .kv_heads = 8, .vocab = 259};
@@ -45,7 +45,7 @@ model::Shape of_layers(bool large) {
   return {.layers = 4, .hidden = 256, .ffn = 704, .heads = 4, .kv_heads = 4, .vocab = 259};
 }
 
-// A few layers and their optimizer: measures the last op of a training step.
+// A few layers and their optimizer, to measure the last op of a training step.
 class OptimizerWork {
  public:
   OptimizerWork(model::Precision precision, const model::Shape& shape)
@@ -63,7 +63,7 @@ class OptimizerWork {
     stage_.weights_from_masters();
     stage_.zero_gradients();
   }
-  // Bytes as counted by the planner.
+  // Bytes as the planner counts them.
   double bytes() const {
     return numbers_ * (sim::kPenstock.gradient_passes + sim::kPenstock.optimizer_bytes);
   }
@@ -86,7 +86,7 @@ class OptimizerWork {
   double numbers_ = 0;
 };
 
-// Forwards and backwards of a few layers on two slices, and what the cost model has for them.
+// Forwards and backwards of a few layers on two slices, and the cost model's time for them.
 class LayersWork {
  public:
   LayersWork(model::Precision precision, const model::Shape& shape, Tokens tokens)
@@ -109,7 +109,7 @@ class LayersWork {
     for (int slice = kSlices; slice-- > 0;) stage_.backward({0, slice}, gradient_);
   }
 
-  // Between two kernels, given the seconds of one call.
+  // Gap between two kernels, given the measured seconds of one call.
   Seconds gap(const sim::Hardware& without_gap, Seconds measured) const {
     const mesh::Mesh alone;
     Seconds predicted = 0;
@@ -160,15 +160,15 @@ profile::Request request_of(const MeasureOptions& options, bool large, comm::Com
   request.open_unnamed = [](const std::string& folder) { return files::file_system().open_unnamed(folder); };
   request.other_precision = !options.quick;
   const Seconds budget = options.budget.value_or(options.quick ? 0.04 : profile::Effort{}.budget);
-  // Half of the budget, since everything is measured twice.
+  // Half of the budget, because everything is measured twice.
   request.effort = budget == 0     ? profile::kOnce
                    : options.quick ? profile::Effort{.budget = budget / 2, .least = 3, .late = 6}
                                    : profile::Effort{.budget = budget / 2, .least = 4};
   return request;
 }
 
-// Of rank 0. `hosts`: of each rank. `memory`: before ranks had tensors. `held`: bytes of a rank's own, which
-// are no other program's. `on_card`: ranks that share its card.
+// Facts of rank 0's machine. `hosts`: one per rank. `memory`: taken before ranks had tensors. `held`: bytes
+// of one rank's tensors, which other programs do not use. `on_card`: ranks that share the card.
 profile::MachineFacts facts_of(const MeasureOptions& options, const std::vector<std::string>& hosts,
                                const std::string& transport, const profile::HostMemory& memory, Bytes held,
                                int on_card) {
@@ -197,9 +197,9 @@ profile::MachineFacts facts_of(const MeasureOptions& options, const std::vector<
 std::string measured_text(const MeasureOptions& options, comm::Communicator& world,
                           const std::string& transport, const SayMeasured& say) {
   const profile::HostMemory memory = profile::host_memory();
-  world.barrier();  // until then no rank of this host takes any
+  world.barrier();  // until then no rank of this host allocates
   backend::Ledger ledger;
-  const backend::LedgerScope counted(ledger);  // as in training, where all tensors are counted
+  const backend::LedgerScope counted(ledger);  // counts all tensors, as in training
   at::set_num_threads(options.threads);
   double fast = train::measure_matmul_rate(options.precision) > kFast ? 1 : 0;
   world.all_reduce(&fast, 1, comm::Type::F64, comm::Reduction::Max);
@@ -218,7 +218,7 @@ std::string measured_text(const MeasureOptions& options, comm::Communicator& wor
   profile::MachineFacts facts;
   if (world.rank() == 0)
     facts = facts_of(options, request.hosts, transport, memory, ledger.live_total(), on_card);
-  world.barrier();  // until then the others hold what that subtracts
+  world.barrier();  // until then the other ranks keep the tensors that facts_of() subtracts
   if (world.rank() != 0) return {};
   const std::string without_gap = profile::hardware_text(options.name, facts, measured);
   measured.gap =
@@ -235,7 +235,7 @@ std::string measured_as_rank(const MeasureOptions& options, comm::Communicator& 
   backend::install_allocator();
   world.connect_cards();
   std::string text = measured_text(options, world, transport, say);
-  backend::release_cached();  // what follows, such as the run itself, needs the memory
+  backend::release_cached();  // later work, such as the run itself, needs the memory
   return text;
 }
 

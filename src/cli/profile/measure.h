@@ -13,17 +13,18 @@ namespace penstock::cli {
 
 struct MeasureOptions {
   std::string name = "this-machine";
-  model::Precision precision = model::Precision::BF16;  // of attention and elementwise work
-  bool quick = false;             // fewer sizes and repeats, products in `precision` alone
-  int threads = 1;                // of each rank
-  std::optional<Seconds> budget;  // of a figure's repeats; 0: once, not warmed up; none: as usual
+  model::Precision precision = model::Precision::BF16;  // for attention and elementwise work
+  bool quick = false;             // fewer sizes and repeats, matmuls only in `precision`
+  int threads = 1;                // per rank
+  std::optional<Seconds> budget;  // for repeats of one figure; 0: once, no warm-up; empty: default
   std::string disk_folder = ".";
 };
 
-// Receives the name of each measurement, on rank 0.
+// Receives the name of each measurement; called on rank 0.
 using SayMeasured = std::function<void(const std::string& what)>;
 
-// Collective: all ranks work at once. The text on rank 0; empty on the others. `transport`: in words.
+// Measures on all ranks at once. Returns the hardware file's text on rank 0, empty text on the others.
+// `transport`: in words. Collective.
 std::string measured_as_rank(const MeasureOptions& options, comm::Communicator& world,
                              const std::string& transport, const SayMeasured& say);
 

@@ -32,7 +32,7 @@ std::string folder_of(const std::string& file) {
   return parent.empty() ? "." : parent;
 }
 
-// Beyond this, threads wait for a core longer than a measurement lasts.
+// Upper bound per core: with more, threads wait for a core longer than a measurement lasts.
 constexpr int kMostOnCore = 16;
 
 void check_count(const char* flag, int count) {
@@ -82,7 +82,7 @@ MeasureOptions options_of(const ProfileFlags& flags, int ranks) {
 
 void say(const std::string& what) { std::cerr << "profile   " + what + "\n" << std::flush; }
 
-// Later runs divided like this take these speeds, and simulations of them.
+// Writes --out, or keeps the profile for runs with this division of the cores and their simulations.
 void hand_over(const ProfileFlags& flags, int ranks, const std::string& text) {
   run::parse_hardware_text(text, flags.out.empty() ? "what was measured" : flags.out);
   if (flags.out.empty()) {
@@ -131,7 +131,7 @@ Exit profile_under_mpi(const ProfileFlags& flags) {
           if (world.rank() == 0) tell(refusal.text);
           return;
         }
-        const auto cards = card_ranks(world);  // as a run of these ranks has them
+        const auto cards = card_ranks(world);  // as in a run of these ranks
         const std::string text = measured_as_rank(options_of(flags, world.size()), cards ? *cards : world,
                                                   transport_of(cards != nullptr, world), say);
         if (world.rank() == 0) hand_over(flags, world.size(), text);

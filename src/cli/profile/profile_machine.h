@@ -10,7 +10,7 @@
 namespace penstock::cli {
 
 struct ProfileFlags {
-  int ranks = 0;  // 0: two, or the number of cores if fewer; on cards one for each
+  int ranks = 0;  // 0: two, or the number of cores if fewer; one per card
   int threads = 0;
   bool quick = false;
   std::string out;

@@ -44,7 +44,7 @@ std::string cache_folder() {
   return {};
 }
 
-// Kernels may differ between builds.
+// Identifies the build, since kernels may differ between builds.
 std::string build_of_program() {
   std::error_code ignored;
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
@@ -63,7 +63,7 @@ Speeds speeds_in(const std::string& text, const std::string& origin) {
   return {file.hardware, origin, std::move(file.assumed)};
 }
 
-// Empty where there is no folder to keep it in.
+// Empty if there is no cache folder.
 std::string profile_path(const ProfileKey& key) {
   const std::string folder = cache_folder();
   if (folder.empty()) return {};
@@ -78,7 +78,7 @@ std::string profile_path(const ProfileKey& key) {
   return folder + "/machine-" + hash + ".toml";
 }
 
-// The kept profile, if there is one that can be read.
+// Returns the kept profile; empty if there is none that can be read.
 std::string kept(const std::string& path) {
   std::error_code error;
   if (path.empty() || !fs::is_regular_file(path, error)) return {};
@@ -120,12 +120,12 @@ MeasureOptions quick_profile(const ProfileKey& key) {
   return options;
 }
 
-// f64 has the rates of f32.
+// f64 uses the rates of f32.
 model::Precision measured_precision(const run::Options& options) {
   return options.train.precision == "bf16" ? model::Precision::BF16 : model::Precision::F32;
 }
 
-// Where `here` of the run's ranks are at work together.
+// `here`: ranks of the run that work on one host.
 ProfileKey key_of(const run::Options& options, int here) {
   const int threads =
       options.train.threads > 0 ? static_cast<int>(options.train.threads) : automatic_threads(here);
@@ -134,7 +134,7 @@ ProfileKey key_of(const run::Options& options, int here) {
 
 int ranks_of(const run::Options& options) { return static_cast<int>(run::mesh_of(options).world()); }
 
-// As if all its ranks were on this host.
+// Measures as if all ranks of the run were on this host.
 Speeds measured_speeds(const run::Options& options) {
   ProfileKey key = key_of(options, ranks_of(options));
   key.ranks = with_cores(key.ranks, key.threads);
@@ -148,7 +148,7 @@ Speeds measured_speeds(const run::Options& options) {
   return speeds_in(text, origin_of(key));
 }
 
-// Tables that a file has in its own precision alone (sim/costs/analytic.h).
+// Tables that a file has only in its own precision (sim/costs/analytic.h).
 bool has_other_tables(const sim::Measured& measured) {
   return !measured.attention_tokens.empty() || !measured.elementwise_mb.empty() ||
          measured.optimizer_gbps > 0;

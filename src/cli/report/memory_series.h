@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory over time for the report: the same categories in the same order for predictions and measurements.
+// Memory over time for the report, with the same categories and order for predictions and measurements.
 #pragma once
 
 #include "cli/simulate/simulation.h"
@@ -7,11 +7,11 @@
 
 namespace penstock::cli {
 
-// Of one device, from a simulation with samples; `standing` has its weights, gradients and optimizer states,
-// null where they are unknown.
+// Predicted memory of one device, from a simulation with samples. `standing` has its weights, gradients and
+// optimizer states; null if unknown.
 report::MemorySeries predicted_series(const sim::DeviceMemory& memory, const model::DeviceMemory* standing);
 
-// Of all devices, by the allocator. While an op runs its temporaries are drawn at their peak.
+// Measured memory of all devices, from the allocator. Draws an op's temporaries at their peak while it runs.
 std::vector<report::MemorySeries> measured_memory(const schedule::Program& program, const MeasuredStep& step);
 
 }  // namespace penstock::cli

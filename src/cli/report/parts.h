@@ -11,7 +11,7 @@
 
 namespace penstock::cli {
 
-// Named values of each row; all rows share the names, in the order of the first.
+// Named values of each row. All rows share the names, in the order in which they were first added.
 class Parts {
  public:
   explicit Parts(std::size_t rows) : rows_(rows) {}

@@ -95,7 +95,7 @@ report::Table device_table(const plan::Plan& plan, const Candidate& candidate) {
   return table;
 }
 
-// Its timeline, or a note why there is none.
+// Adds the timeline of the layout, or a note why there is none.
 void draw_step(const plan::Plan& plan, const plan::Layout& layout, report::Run& run) {
   const auto note = [&](const char* text) { run.notes.emplace_back(text); };
   if (!plan::is_simulated(plan.workload, plan.cluster))

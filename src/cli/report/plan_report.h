@@ -8,8 +8,8 @@
 namespace penstock::cli {
 
 // Least time by memory, memory by category and time by term of the best candidates, rejections by kind, and
-// the memory of the first candidate's devices with its timeline, where plans are simulated. The plan has at
-// least one.
+// the first candidate's memory per device, with its timeline if plans are simulated. The plan must have a
+// candidate.
 report::Report plan_report(const plan::Plan& plan);
 
 }  // namespace penstock::cli

@@ -32,7 +32,7 @@ constexpr MetricKey kMetrics[] = {
     {"padding_tokens", "padding", "tokens a step"},
     {"tokens_per_second", "throughput", "tokens/s"}};
 
-// Rows of each layer's experts in one step, over their mean.
+// Rows of each layer's experts in one step, relative to the layer's mean.
 std::optional<report::HeatMap> load_of(const Json& entry) {
   const auto rows = entry.find("expert_rows");
   if (rows == entry.end() || !rows->is_array()) return std::nullopt;
@@ -62,7 +62,7 @@ void add_values(const Json& entry, std::vector<report::Metric>& metrics) {
   }
 }
 
-// A member of what may be no object.
+// Returns a member; null if `object` is not an object or lacks it.
 Json member(const Json& object, const char* key) {
   return object.is_object() ? object.value(key, Json()) : Json();
 }
@@ -82,7 +82,7 @@ report::Table memory_table(std::size_t device, const Json& summary) {
   return table;
 }
 
-// Shares of the time of copies and collectives during which no rank waited for them; none without these.
+// Shares of the time of copies and collectives during which no rank waited. Adds no table without them.
 void add_hidden_shares(const Json& summary, report::Run& run) {
   report::Table table{.title = "Hidden behind computation",
                       .header = {"in the last step", "share of its time"}};
@@ -94,7 +94,7 @@ void add_hidden_shares(const Json& summary, report::Run& run) {
   if (!table.rows.empty()) run.tables.push_back(std::move(table));
 }
 
-// For equal work, over the median rank's.
+// Time of each rank for equal work, relative to the median rank.
 void add_rank_times(const Json& summary, report::Run& run) {
   const Json times = member(summary, "rank_times");
   if (!times.is_array() || times.empty()) return;

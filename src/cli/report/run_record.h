@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run recorded in its directory, as curves and tables of its report. The files may have been changed
-// since, so that nothing in them is trusted; `path` names them in messages.
+// Turns the records in a run directory into curves and tables of its report. The files may have been changed
+// since, so their content is not trusted. `path` names them in messages.
 #pragma once
 
 #include <string>
@@ -11,17 +11,16 @@
 
 namespace penstock::cli {
 
-// Of metrics.jsonl: a curve for each metric in any line, and the last step's load of experts. Returns what to
-// tell: lines that are no step's are left out, silently a last one without an end, which a run may still be
-// writing.
+// Adds a curve for each metric in metrics.jsonl and the last recorded expert load. Skips lines without a step
+// and returns a message for each, except for an unterminated last line, which a run may still be writing.
 std::vector<std::string> add_metrics(std::string_view text, const std::string& path, report::Run& run);
 
-// Of summary.json: predicted and measured bytes of each device, and the shares of copies and collectives that
-// were hidden. Throws InputError.
+// Adds from summary.json the predicted and measured bytes of each device, the hidden shares of copies and
+// collectives, and the time of each rank for equal work. Throws InputError if it is not a JSON object.
 void add_summary(std::string_view text, const std::string& path, report::Run& run);
 
-// Of attempts.json: why each attempt ended, how long each recovery took, and what became of the time. False
-// where it has no attempts.
+// Adds from attempts.json why each attempt ended, how long each recovery took, and how the time was used.
+// Returns false if it has no attempts.
 bool add_attempts(std::string_view text, report::Run& run);
 
 }  // namespace penstock::cli

@@ -29,7 +29,7 @@ constexpr NamedCause kCauses[] = {{"ramp", &sim::IdleCauses::ramp},
                                   {"imbalance", &sim::IdleCauses::imbalance},
                                   {"dependency", &sim::IdleCauses::dependency}};
 
-// Totals of a result: a row per device.
+// Totals of a result, one row per device.
 report::Table result_table(std::string title, const sim::Result& result) {
   report::Table table{.title = std::move(title),
                       .header = {"device", "busy", "idle", "in flight", "until input", "peak saved"}};
@@ -45,7 +45,7 @@ report::Table result_table(std::string title, const sim::Result& result) {
 
 constexpr std::size_t kLongestRecord = std::size_t{1} << 30;
 
-// Adds the kernels of profiled steps to the steps of the same names.
+// Adds the kernels of profiled steps to the measured steps of the same number.
 void add_kernels(const std::string& path, report::Run& run) {
   if (!std::filesystem::exists(path)) return;
   for (const train::NamedProfile& profile :

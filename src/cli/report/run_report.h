@@ -10,16 +10,16 @@
 
 namespace penstock::cli {
 
-// Timeline, idle time by cause, and memory over time when the result has samples; `standing` has each
-// device's weights, gradients and optimizer states, empty where they are unknown.
+// Timeline, idle time by cause, and memory over time if the result has samples. `standing` has each device's
+// weights, gradients and optimizer states; empty if unknown.
 report::Track track_of(std::string label, const sim::Result& result, const model::MemoryTable& standing = {});
 
-// Timelines, idle time by cause, memory over time where the results have samples, and a table of the devices.
+// Timelines, idle time by cause, memory over time if the results have samples, and a table of the devices.
 report::Run run_of(const Simulated& simulated);
 
 // A run directory: its last steps measured and simulated, loss and throughput, memory predicted and measured,
-// the configuration. Where several ranks are one device, what was measured of it is the first pipeline's and
-// a second run has every rank. Throws InputError naming the file when the directory holds no finished run.
+// the configuration. If several ranks form one device, the first run has the first pipeline's measurements
+// and a second run has every rank. Throws InputError naming the file if the directory holds no finished run.
 std::vector<report::Run> runs_of_directory(const std::string& directory);
 
 }  // namespace penstock::cli

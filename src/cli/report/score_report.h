@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A scored table of published throughput as a report: predicted beside published for each engine, and the
+// A scored table of published throughput as a report: predicted against published for each engine, and the
 // worst rows term by term.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace penstock::cli {
 
-// Throws InputError for a table of another kind.
+// Throws InputError for other kinds of table.
 report::Report score_report(const plan::Table& table, const plan::Score& score,
                             const plan::KnownMachines& known);
 

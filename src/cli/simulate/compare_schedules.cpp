@@ -22,7 +22,7 @@ std::int64_t count_sends(const schedule::Program& program) {
   return sends;
 }
 
-// In micro-batches' worth of one device's share of the layers: 1F1B's first device has p of them.
+// Converts to micro-batches of one device's share of the layers: 1F1B's first device holds p of them.
 std::string in_micro_batches(int peak, int units) { return number(static_cast<double>(peak) / units, 2); }
 
 std::string row_of(const schedule::Generator& generator, const ScheduleFlags& flags) {

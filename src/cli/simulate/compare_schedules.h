@@ -8,10 +8,10 @@
 
 namespace penstock::cli {
 
-// A Markdown table with a row for each schedule of the list: peak in flight of the fullest device and both
-// bubbles at unit costs (F = 1, B = 2, I = W = 1), and messages sent. `flags` gives p, m, and n for schedules
-// that take slices; each schedule has its own default of chunks. Schedules that refuse the size have a row
-// with the reason.
+// Returns a Markdown table with a row per schedule: peak in flight of the fullest device and both bubbles at
+// unit costs (F = 1, B = 2, I = W = 1), and messages sent. `flags` gives p, m, and n for schedules that take
+// slices; each schedule uses its default number of chunks. Schedules that refuse the size have a row with the
+// reason.
 std::string compare_schedules(const ScheduleFlags& flags);
 
 }  // namespace penstock::cli

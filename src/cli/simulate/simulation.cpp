@@ -82,7 +82,7 @@ void refuse_copy_speeds(const SimulateFlags& flags) {
   throw InputError("--hardware and --copy-gbps are of run files (TOML); schedules have --copy SECONDS");
 }
 
-// Of the run's offloading copies, bytes/s each way; absent: the hardware's.
+// Rate of the run's offloading copies, bytes/s each way; empty: the hardware's rate.
 std::optional<double> copy_rate_of(const SimulateFlags& flags, const sim::Hardware& hardware,
                                    const run::Run& run) {
   if (flags.copy_gbps) return *flags.copy_gbps * 1e9;
@@ -99,7 +99,7 @@ void check_copy_rate(const SimulateFlags& flags) {
                      ": expected a finite number above 0");
 }
 
-// Before the machine is measured. A sweep of the key itself has values with which these change something.
+// Call before the machine is measured. A sweep of the key itself may have values for which the flags matter.
 void refuse_idle_speeds(const SimulateFlags& flags, const run::Options& options) {
   const bool sweeps_ranks = flags.sweep.starts_with("parallel.ep=");
   if (flags.expert_load != 1 && options.parallel.ep == 1 && !sweeps_ranks)
@@ -114,7 +114,7 @@ void refuse_idle_speeds(const SimulateFlags& flags, const run::Options& options)
     throw InputError("--copy-gbps: there are copies only with memory.offload above 0");
 }
 
-// Without a share of attention exchange would move nothing.
+// Without a share of attention, exchange would move nothing.
 void check_exchange_flags(const SimulateFlags& flags) {
   const std::string exchange = "--exchange " + flags.schedule.exchange;
   if (flags.schedule.exchange == "off") {
@@ -156,17 +156,17 @@ Simulated simulate_schedule(const SimulateFlags& flags, const std::vector<std::s
   return simulated;
 }
 
-// "auto" is what computes on that hardware; only `train` itself takes the processor then.
+// Here "auto" means the device of that hardware; only `train` itself falls back to the CPU.
 void take_device_of(const sim::Hardware& hardware, run::Options& options) {
   if (options.train.device == "auto" && hardware.device.backend == "cuda") options.train.device = "cuda";
 }
 
-// As if all its ranks were on this host.
+// Probes this machine as if all ranks of the run were on this host.
 run::Machine machine_for(const run::Options& options) {
   return train::probe_machine(automatic_threads(static_cast<int>(run::mesh_of(options).world())));
 }
 
-// The run file of a directory is resolved already, and its program is in the directory.
+// A directory's run file is already resolved, and its program is in the directory.
 run::Run laid_out_run(const std::string& directory) {
   run::Options options =
       run::read_fitted_options((std::filesystem::path(directory) / files::kRunFile).string());
@@ -174,7 +174,7 @@ run::Run laid_out_run(const std::string& directory) {
   return run::lay_out(std::move(options), machine);
 }
 
-// Before the machine is measured.
+// Call before the machine is measured.
 void require_documents(const SimulateFlags& flags, run::DataOptions data) {
   if (flags.step == 0) return;
   run::settle_mask(data);
@@ -183,7 +183,7 @@ void require_documents(const SimulateFlags& flags, run::DataOptions data) {
                      " has no documents (data.mask = \"documents\"); all its steps are alike");
 }
 
-// The run as the documents of that step make it, of the replica with the most work.
+// Returns the run planned for the documents of that step, for the replica with the most work.
 run::Run of_step(run::Run run, std::int64_t step) {
   if (step == 0) return run;
   run = run::planned(run, content_of_step(run, step));
@@ -227,7 +227,7 @@ Simulated simulate_run_file(const SimulateFlags& flags, const std::vector<std::s
 
 constexpr std::size_t kLongestDocuments = std::size_t{1} << 30;
 
-// The run as its last step's documents made it; without that file, the run itself.
+// Returns the run planned for its last step's documents, or the run itself without that file.
 run::Run with_documents(run::Run run, const std::string& path) {
   if (!std::filesystem::exists(path)) return run;
   train::StepDocuments documents =
@@ -235,7 +235,7 @@ run::Run with_documents(run::Run run, const std::string& path) {
   return run::planned(run, std::move(documents.content));
 }
 
-// A trained stage is on one device.
+// Returns whether the program has each stage on the same device as the run.
 bool places_stages_as(const run::Run& run, const schedule::Program& program) {
   for (int device = 0; device < program.device_count(); ++device) {
     for (const schedule::Op& op : program.devices[device].ops)
@@ -244,7 +244,7 @@ bool places_stages_as(const run::Run& run, const schedule::Program& program) {
   return true;
 }
 
-// The run file is written when a run starts, or goes on with other settings, and its program when it ends.
+// A run file is written when a run starts or resumes with other settings, but its program when the run ends.
 void require_program_of(const run::Run& run, const schedule::Program& program, const std::string& path) {
   if (program.device_count() == run.devices() && program.stages == run.stages() &&
       program.slices == run.schedule.slices && places_stages_as(run, program))

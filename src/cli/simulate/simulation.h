@@ -18,49 +18,49 @@
 namespace penstock::cli {
 
 struct SimulateFlags {
-  ScheduleFlags schedule;  // its file may be a run file or a run directory
+  ScheduleFlags schedule;  // `file` may be a run file or a run directory
   sim::UnitTimes times;
-  std::string costs;                 // a cost table's file
+  std::string costs;                 // path of a cost table
   std::vector<std::string> changes;  // sim/costs/what_if.h
   std::int64_t step =
-      0;  // of a run file's data, from 1 on, whose documents are simulated; 0: whole sequences
+      0;  // step of a run file's data, from 1, whose documents are simulated; 0: whole sequences
   double attention = 1;
   double expert_load = 1;
-  std::string hardware;             // speeds of run files (cli/profile/speeds.h)
-  std::optional<double> copy_gbps;  // copy rate instead of the machine's
-  bool processor_time = false;      // for run directories: actions take their processor seconds
+  std::string hardware;             // speeds for run files (cli/profile/speeds.h)
+  std::optional<double> copy_gbps;  // copy rate in place of the machine's
+  bool processor_time = false;      // for run directories: use the actions' processor seconds
   bool json = false;
   std::string sweep;   // sweep.h
-  std::string plot;    // file for the sweep's plot
-  std::string report;  // files to write; either one samples memory over time
+  std::string plot;    // output path for the sweep's plot
+  std::string report;  // output paths; either one samples memory over time
   std::string trace;
 };
 
-// A step that a run measured.
+// A measured step of a run.
 struct MeasuredStep {
   std::string label;  // "step 12"
   sim::Result result;
-  std::vector<std::vector<train::OpMemory>> memory;  // by the allocator, [device][compute op]; may be empty
-  std::vector<std::vector<schedule::Event>> ranks;   // of every rank, where several are one device
+  std::vector<std::vector<train::OpMemory>> memory;  // from the allocator, [device][compute op]; may be empty
+  std::vector<std::vector<schedule::Event>> ranks;   // per rank, if several ranks form one device
 };
 
 struct Simulated {
   schedule::Program program;
   sim::Result result;
-  Words notes = {};                                   // on what the run chose, and on its documents
-  Speeds speeds = {};                                 // of a run file; no origin otherwise
-  std::vector<MeasuredStep> measured;                 // of a run directory
-  std::size_t typical = 0;                            // the measured step that gave the times
-  model::MemoryTable predicted;                       // of a run file or directory
-  mesh::Mesh mesh;                                    // of a run directory
+  Words notes = {};                                   // on choices made for the run, and on its documents
+  Speeds speeds = {};                                 // for a run file; empty origin otherwise
+  std::vector<MeasuredStep> measured;                 // for a run directory
+  std::size_t typical = 0;                            // index of the measured step that gave the times
+  model::MemoryTable predicted;                       // for a run file or directory
+  mesh::Mesh mesh;                                    // for a run file or directory
   std::vector<std::vector<std::string>> slices = {};  // slice_notes.h
 };
 
-// The run of a run file, as if all its ranks were on this host.
+// Resolves a run file as if all its ranks were on this host.
 run::Run resolved_run_file(const std::string& path, const std::vector<std::string>& overrides = {});
 
-// Throws InputError for unreadable sources and costs, NoAnswer for illegal schedules, programs that do not
-// run to their end, and runs that do not fit. `overrides`: for run files.
+// Throws InputError for unreadable sources and costs, NoAnswer for illegal schedules, programs that deadlock,
+// and runs that do not fit. `overrides`: for run files.
 Simulated simulate_source(const SimulateFlags& flags, const std::vector<std::string>& overrides);
 
 }  // namespace penstock::cli

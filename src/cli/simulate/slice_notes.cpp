@@ -8,7 +8,7 @@
 namespace penstock::cli {
 namespace {
 
-constexpr std::size_t kNamed = 6;  // documents
+constexpr std::size_t kNamed = 6;  // upper bound on documents named per slice
 
 // Lengths of the documents that have tokens in the slice.
 std::vector<Tokens> lengths_in(const model::Documents& documents, const model::TokenRange& slice) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a slice holds, in words.
+// Describes the content of slices in words.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace penstock::cli {
 
-// Of each micro-batch and slice: its tokens, the documents that they are of, and how much they attend to.
+// Returns, per micro-batch and slice, its tokens, their documents, and the share of keys that they attend to.
 // Empty for a run without documents.
 std::vector<std::vector<std::string>> notes_of_slices(const run::Run& run);
 

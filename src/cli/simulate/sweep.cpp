@@ -52,7 +52,7 @@ SimulateFlags with_count(SimulateFlags flags, const SweptKey& key, int count) {
   } else {
     flags.schedule.slices = {count};
   }
-  if (!flags.costs.empty()) return flags;  // a table has the times of each slice and stage
+  if (!flags.costs.empty()) return flags;  // a table has times per slice and stage
   const int slices = flags.schedule.slices.empty() ? 1 : flags.schedule.slices.front();
   const int chunks = flags.schedule.chunks > 0 ? flags.schedule.chunks
                                                : schedule::find_generator(flags.schedule.name).default_chunks;
@@ -66,7 +66,7 @@ SimulateFlags with_count(SimulateFlags flags, const SweptKey& key, int count) {
   return flags;
 }
 
-// Values that cannot be read are refused; those that a run cannot have are rows of the table.
+// Refuses unreadable values. Values that are impossible for the run become rows of the table.
 void check_value(const SimulateFlags& flags, std::vector<std::string> overrides, const std::string& key,
                  const std::string& value, const std::string& setting) {
   const SweptKey* known = find_key(key);
@@ -79,7 +79,7 @@ void check_value(const SimulateFlags& flags, std::vector<std::string> overrides,
   }
 }
 
-// Micro-batches are of a pipeline; a run file counts the sequences of all.
+// Converts micro-batches of one pipeline to the run file's count, the sequences of all pipelines.
 std::string value_in_file(const SimulateFlags& flags, const std::vector<std::string>& overrides,
                           const SweptKey* known, const std::string& value, const std::string& setting) {
   if (!known || known->name != "micro_batches") return value;

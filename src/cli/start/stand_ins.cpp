@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `penstock` has in place of all that needs LibTorch or MPI, whose loading takes longer than most
-// commands: where a command comes to one of these functions, the process becomes `penstock-compute`, the
-// whole program, which begins again with the same words. None of them comes after output.
+// Stand-ins in `penstock` for functions that need LibTorch or MPI, which take longer to load than most
+// commands run. When a command calls one, `penstock-compute`, the whole program, replaces the process and
+// starts again with the same command line. No command calls one after output.
 #include <functional>
 #include <string>
 

@@ -3,6 +3,6 @@
 
 namespace penstock::cli {
 
-void become_whole_now() {}  // it is
+void become_whole_now() {}  // already is the whole program
 
 }  // namespace penstock::cli

@@ -38,7 +38,7 @@ OrderedJson json_of(const TimeUse& use) {
   return object;
 }
 
-// Wall clocks may jump: no part is negative or longer than the whole.
+// Clamps, since wall clocks may jump: no part is negative or longer than the whole.
 Seconds start_of(const Attempt& attempt) {
   if (attempt.steps.empty()) return attempt.seconds;
   const DoneStep& first = attempt.steps.front();
@@ -61,8 +61,8 @@ OrderedJson array_in(const OrderedJson& object, const char* key) {
   return object[key];
 }
 
-// The reason without the rank that told it, and without its numbers (bytes wanted, seconds waited, a file's),
-// except those of other ranks: equal for failures that differ in nothing else.
+// Returns the reason without the reporting rank and without numbers (bytes wanted, seconds waited, file
+// numbers), except for other ranks' numbers, so that failures that differ only in these compare equal.
 std::string kind_of(const std::string& told) {
   static const std::regex number("rank [0-9]+|[0-9]+([.][0-9]+)?( (us|ms|s|min|bytes|KiB|MiB|GiB|TiB)\\b)?");
   const std::string reason = failure_of_rank(told).value_or(told);
@@ -95,8 +95,8 @@ Decision decide(const std::vector<Attempt>& attempts, int restarts) {
     return {.why = "step " + std::to_string(last.last_step() + 1) + " has failed twice for the same reason"};
   if (std::ssize(attempts) > restarts)
     return {.why = "--restarts " + std::to_string(restarts) + (restarts == 1 ? " is" : " are") + " used up"};
-  std::int64_t furthest = -1;  // in earlier attempts
-  int fruitless = 0;           // attempts since that gained no step
+  std::int64_t furthest = -1;  // greatest last step of earlier attempts
+  int fruitless = 0;           // attempts since then that gained no step
   for (const Attempt& attempt : attempts) {
     fruitless = attempt.last_step() > furthest ? 0 : fruitless + 1;
     furthest = std::max(furthest, attempt.last_step());
@@ -104,7 +104,7 @@ Decision decide(const std::vector<Attempt>& attempts, int restarts) {
   return {.again = true, .pause = std::min(kLongestPause, kShortestPause * std::exp2(fruitless))};
 }
 
-// The last attempt that did a step is the one whose result stays.
+// A step counts as productive in the last attempt that did it, whose result stays.
 TimeUse time_use(const std::vector<Attempt>& attempts) {
   TimeUse use;
   std::map<std::int64_t, Seconds> stays;
@@ -131,7 +131,7 @@ std::vector<Recovery> recoveries(const std::vector<Attempt>& attempts) {
   Seconds lost = 0, restart = 0;
   for (std::size_t i = 0; i < attempts.size(); ++i) {
     const Attempt& attempt = attempts[i];
-    restart += attempt.pause + start_of(attempt);  // of attempts that came to no step too
+    restart += attempt.pause + start_of(attempt);  // includes attempts without a step
     if (attempt.steps.empty()) continue;
     if (i > 0) found.push_back({lost, restart - attempt.load, attempt.load, attempt.steps.front().seconds});
     lost = after_last_step(attempt);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The attempts of a supervised run: whether another one may help, and what became of the time.
+// The attempts of a supervised run: whether another one may help, and how the time was used.
 #pragma once
 
 #include <cstdint>
@@ -13,46 +13,46 @@
 
 namespace penstock::cli {
 
-// A step of metrics.jsonl.
+// A completed step from metrics.jsonl.
 struct DoneStep {
   std::int64_t step = 0;
   Seconds seconds = 0;
-  Seconds held_up = 0;  // by checkpoints and copies, since the step before
+  Seconds held_up = 0;  // by checkpoints and copies, since the previous step
   Seconds time = 0;     // wall clock at its end
 };
 
-// Of metrics.jsonl: the steps since the program last started, and what it went on from.
+// From metrics.jsonl: the steps since the program last started, and the step that it resumed from.
 struct LastStart {
   std::int64_t resumed = 0;
-  Seconds load = 0;             // weights and moments
+  Seconds load = 0;             // of weights and moments
   std::vector<DoneStep> steps;  // ascending; empty in files without starts
 };
 struct Recorded {
   std::int64_t last_step = 0;
   LastStart start;
-  std::vector<Seconds> starts;  // wall clock at the end of the first step of each, which tells them apart
+  std::vector<Seconds> starts;  // wall clock at the end of each start's first step, which identifies it
 };
-// Lines that are no step's, or cut short, are left out.
+// Skips truncated lines and lines without a step.
 Recorded recorded_in(std::string_view metrics);
 
-// Whether the last start is none that was recorded before. Its clock may be behind that of an earlier start
-// on another host; and the last start may be an earlier one again, where a later one's steps were taken back.
+// Returns whether the last start in `now` is not in `before`. Its clock may be behind an earlier start's on
+// another host, and it may be an earlier start again if a later one's steps were taken back.
 bool has_new_start(const Recorded& now, const Recorded& before);
 
-// One start of the command, until it ended.
+// One start of the command, until its end.
 struct Attempt {
   Seconds began = 0;            // wall clock
-  Seconds seconds = 0;          // in all
-  Seconds pause = 0;            // before it
+  Seconds seconds = 0;          // in total
+  Seconds pause = 0;            // before the start
   int exit_code = 0;            // 128 + the signal that ended it
-  std::string reason;           // its complaint, or how it ended
-  bool complained = false;      // else the exit code is the launcher's
-  std::int64_t resumed = 0;     // after this step; 0: from the beginning
-  Seconds load = 0;             // of what it resumed from
-  std::vector<DoneStep> steps;  // that it did, ascending
-  // By a complaint of the program about its input; else the exit code may be the launcher's.
+  std::string reason;           // its complaint, or else how it ended
+  bool complained = false;      // if not, the exit code is the launcher's
+  std::int64_t resumed = 0;     // from this step; 0: from the beginning
+  Seconds load = 0;             // of the state that it resumed from
+  std::vector<DoneStep> steps;  // completed, ascending
+  // True if the program complained about its input; otherwise the exit code may be the launcher's.
   bool refused() const;
-  // The run is done, though its result may not have been printed.
+  // True if the run is done, even if its result could not be printed.
   bool good() const { return exit_code == static_cast<int>(Exit::Done) || reason == kUnprinted; }
   std::int64_t last_step() const { return steps.empty() ? resumed : steps.back().step; }
 };
@@ -63,39 +63,38 @@ struct Decision {
   std::string why;  // in words
 };
 
-// After the last of these attempts, which failed. Wrong input is not tried again, nor is a step that failed
-// twice for the same reason, its numbers aside. Pauses double from a second to a minute while no step is
-// gained.
+// Decides after the last of these attempts, which failed. Does not retry wrong input, nor a step that failed
+// twice for the same reason, apart from its numbers. Pauses double from 1 s to 60 s while no step is gained.
 Decision decide(const std::vector<Attempt>& attempts, int restarts);
 
-// What became of the wall time.
+// How the wall time was used.
 struct TimeUse {
   Seconds productive = 0;   // steps, each once
-  Seconds recomputed = 0;   // steps that a later attempt did again
-  Seconds waiting = 0;      // after an attempt's last step until its failure had ended it; pauses
-  Seconds checkpoints = 0;  // that held up training, copies in hosts' memory included
+  Seconds recomputed = 0;   // steps that a later attempt repeated
+  Seconds waiting = 0;      // from an attempt's last step to its end by failure; pauses
+  Seconds checkpoints = 0;  // time that held up training, with copies in host memory
   Seconds starts = 0;       // until the first step
   Seconds other = 0;        // evaluations, final files
   Seconds all() const { return productive + recomputed + waiting + checkpoints + starts + other; }
 };
 TimeUse time_use(const std::vector<Attempt>& attempts);
 
-// How long it took from the last step of a failed attempt to the first of the next.
+// Time from the last step of a failed attempt to the first step of the next.
 struct Recovery {
-  Seconds detect = 0;   // until the attempt had ended
+  Seconds detect = 0;   // until the attempt ended
   Seconds restart = 0;  // until weights and moments were loaded: pause, launcher, program
   Seconds load = 0;
   Seconds first_step = 0;
 };
 std::vector<Recovery> recoveries(const std::vector<Attempt>& attempts);
 
-// attempts.json. `earlier`: what it said before, of the same run under another supervision; its attempts and
-// their time stay. What is no such text counts as none.
+// Prints attempts.json. `earlier`: its previous text, from an earlier supervision of the same run, whose
+// attempts and times are kept; invalid text counts as empty.
 std::string to_json(const std::vector<Attempt>& attempts, const std::string& earlier = {});
 std::string print_time_use(const std::vector<Attempt>& attempts);
 
-// summary.json with the count of attempts and the use of time that attempts.json tells; as it is where it is
-// no JSON object.
+// Adds the number of attempts and the use of time in attempts.json to summary.json. Returns `summary`
+// unchanged if either text is invalid.
 std::string with_time_use(const std::string& summary, const std::string& attempts);
 
 }  // namespace penstock::cli

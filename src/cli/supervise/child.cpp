@@ -30,10 +30,9 @@ namespace {
 
 constexpr std::string_view kOwnWord = "penstock: ";
 constexpr std::size_t kLongestComplaint = 4096;
-constexpr Seconds kFarewell = 5;  // of processes that the command has left
-constexpr Seconds kEnding =
-    10;  // of a command one of whose ranks has failed: a launcher cut off from a host may not end
-constexpr int kLook = 200;  // ms between looks whether it has ended
+constexpr Seconds kFarewell = 5;  // for processes that the command leaves behind
+constexpr Seconds kEnding = 10;   // after a rank fails: a launcher cut off from a host may not end
+constexpr int kLook = 200;        // ms between checks whether the command has ended
 constexpr std::array kPassedOn{SIGTERM, SIGINT, SIGUSR1, SIGUSR2};
 
 std::atomic<int> child_process = 0;
@@ -42,18 +41,18 @@ static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may use n
 
 extern "C" void pass_on(int signal_number, siginfo_t* signal, void*) {
   if (signal_number != SIGUSR2) asked_to_end = true;
-  if (signal->si_code == SI_KERNEL) return;  // Ctrl-C: the terminal has told the command too
+  if (signal->si_code == SI_KERNEL) return;  // Ctrl-C: the terminal signals the command too
   if (const int child = child_process; child > 0) kill(child, signal_number);
 }
 
-// Signals wait until begin(), so that none is lost on a command that is not yet there.
+// Forwards signals. Holds them until begin(), so that none is lost before the command exists.
 class PassingOn {
  public:
   PassingOn() {
     sigprocmask(SIG_BLOCK, &signals(), &mask_before_);
     struct sigaction taken {};
     taken.sa_sigaction = pass_on;
-    taken.sa_flags = SA_SIGINFO;  // without SA_RESTART: a pause ends
+    taken.sa_flags = SA_SIGINFO;  // no SA_RESTART: a signal ends a pause
     for (std::size_t i = 0; i < kPassedOn.size(); ++i) sigaction(kPassedOn[i], &taken, &before_[i]);
   }
   ~PassingOn() {
@@ -64,7 +63,7 @@ class PassingOn {
   PassingOn& operator=(const PassingOn&) = delete;
 
   void begin() const { sigprocmask(SIG_UNBLOCK, &signals(), nullptr); }
-  // In a new process, which is about to become the command.
+  // Call in the new process, before it executes the command.
   void forget() const {
     for (const int number : kPassedOn) signal(number, SIG_DFL);
     signal(SIGPIPE, SIG_DFL);
@@ -90,12 +89,12 @@ void write_all(int file, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = write(file, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // nobody reads
+    if (written <= 0) return;  // no reader
     text.remove_prefix(static_cast<std::size_t>(written));
   }
 }
 
-// Complaints in what comes piece by piece.
+// Finds complaints in text that arrives piece by piece.
 class Complaints {
  public:
   void read(std::string_view text) {
@@ -107,9 +106,9 @@ class Complaints {
     }
     if (line_.size() > kOwnWord.size() && !line_.starts_with(kOwnWord)) line_.resize(kOwnWord.size());
   }
-  // The first of a rank, whichever that was; else the last, since a run that goes well has remarks too.
+  // The first complaint of any rank; otherwise the last one, since a successful run has remarks too.
   const std::string& reason() const { return of_rank_.empty() ? last_ : of_rank_; }
-  // When a rank first told of its failure, after which the command ends by itself; 0: none has.
+  // Time of the first failure that a rank reported, after which the command ends by itself; 0: none.
   Seconds failed_at() const { return failed_at_; }
 
  private:
@@ -124,7 +123,7 @@ class Complaints {
   Seconds failed_at_ = 0;
 };
 
-// Ends a command that should have ended by itself: politely, then for good.
+// Ends a command that should have ended by itself: SIGTERM, later SIGKILL.
 class LateChild {
  public:
   explicit LateChild(int child) : child_(child) {}
@@ -141,7 +140,7 @@ class LateChild {
   bool asked_ = false;
 };
 
-// Only async-signal-safe calls. The error number goes to `failure`, which closes when the command starts.
+// Makes only async-signal-safe calls. Writes errno to `failure`, which closes when the command starts.
 [[noreturn]] void become(const std::vector<char*>& words, int err, int failure) {
   dup2(err, STDERR_FILENO);
   execvp(words.front(), words.data());
@@ -150,7 +149,7 @@ class LateChild {
   _exit(127);
 }
 
-// In a process group of its own, so that what it starts can be ended with it.
+// Uses a separate process group, so that processes that it starts can be ended with it.
 [[noreturn]] void become_silent(const std::vector<char*>& words) {
   setpgid(0, 0);
   signal(SIGPIPE, SIG_DFL);
@@ -160,9 +159,9 @@ class LateChild {
   _exit(127);
 }
 
-// Ends a command that has become silent, with all that it has started.
+// Ends a command started by become_silent(), with all processes that it started.
 void end_silent(int child) {
-  setpgid(child, child);  // it may not have come to that itself
+  setpgid(child, child);  // the child may not have done so yet
   kill(-child, SIGKILL);
   waitpid(child, nullptr, 0);
 }
@@ -202,7 +201,7 @@ int exit_code_of(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(statu
 bool is_child(const std::filesystem::path& process) {
   std::ifstream file(process / "stat");
   std::string text((std::istreambuf_iterator<char>(file)), {});
-  const std::size_t name_end = text.rfind(')');  // the name may hold anything
+  const std::size_t name_end = text.rfind(')');  // the name may contain any characters
   if (name_end == std::string::npos) return false;
   std::istringstream rest(text.substr(name_end + 1));
   std::string state;
@@ -210,8 +209,8 @@ bool is_child(const std::filesystem::path& process) {
   return rest >> state >> parent && parent == getpid();
 }
 
-// Of this process, also those that it has not started: what it was before exec() may have, and as process 1
-// of a container it gets those that others leave.
+// Children of this process, including ones that it did not start: those from before exec(), and orphans if it
+// is process 1 of a container.
 std::set<int> children() {
   std::set<int> found;
   std::error_code error;
@@ -222,8 +221,8 @@ std::set<int> children() {
   return found;
 }
 
-// What the command has left running becomes this process's: it has a few seconds to end by itself, so that
-// nothing of an attempt holds files of the next one. `others`: children from before the command.
+// Processes that the command leaves running become children of this process. Gives them a few seconds to end,
+// then kills them, so that none holds files of the next attempt. `others`: children from before the command.
 void end_orphans(std::set<int> others) {
   const Seconds until = steady_seconds() + kFarewell;
   for (;; usleep(20'000)) {
@@ -241,7 +240,7 @@ void end_orphans(std::set<int> others) {
   }
 }
 
-// Copies to stderr until nobody writes any more, or the child has ended and nothing more comes; its status.
+// Copies to stderr until the child has ended and the pipe is closed or silent. Returns its exit code.
 int copy_complaints(int from, int child, Complaints& complaints) {
   int status = 0;
   bool ended = false, open = true;
@@ -259,7 +258,7 @@ int copy_complaints(int from, int child, Complaints& complaints) {
     }
     if (!ended) ended = waitpid(child, &status, WNOHANG) == child;
     if (!ended) late.look(complaints.failed_at());
-    if (ended && !comes) break;  // what else has the pipe open is silent
+    if (ended && !comes) break;  // other holders of the pipe are silent
   }
   return exit_code_of(status);
 }

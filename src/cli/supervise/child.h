@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A command carried out by another process, whose complaints are read on their way to stderr.
+// Runs a command in another process and reads its complaints on their way to stderr.
 #pragma once
 
 #include <string>
@@ -9,22 +9,22 @@ namespace penstock::cli {
 
 struct ChildEnd {
   int exit_code = 0;      // 128 + the signal that ended it
-  std::string complaint;  // why it failed: one of its lines "penstock: ..." on stderr, whole; empty: none
-  bool stopped = false;   // this process was asked to end meanwhile, and passed that on
+  std::string complaint;  // why it failed: a "penstock: ..." line of its stderr; empty: none
+  bool stopped = false;   // this process was asked to end meanwhile, and passed it on
 };
 
-// Runs the command until it and all processes that it started have ended; those that outlive it by seconds
-// are killed, and so is a command that has not ended seconds after one of its ranks told of its failure.
-// Children that this process had before are left alone.
-// SIGTERM, SIGINT, SIGUSR1 and SIGUSR2 to this process go to the command's; SIGPIPE ends the command even
-// where this process ignores it. Throws InputError when it cannot be started.
+// Runs the command until it and all processes that it started have ended. Kills processes that outlive it by
+// a few seconds, and a command that does not end within seconds after one of its ranks reported a failure.
+// Leaves earlier children of this process alone. Forwards SIGTERM, SIGINT, SIGUSR1 and SIGUSR2 to the
+// command. SIGPIPE ends the command even if this process ignores it. Throws InputError if it cannot be
+// started.
 ChildEnd run_child(const std::vector<std::string>& words);
 
-// Carries out all commands at once, in silence, for so many seconds at most: which of them ended with exit
-// code 0. Throws RunError when there is no process for one of them.
+// Runs all commands at once, without output, for at most `seconds`. Returns which ended with exit code 0.
+// Throws RunError if a process cannot be created.
 std::vector<bool> which_succeed(const std::vector<std::vector<std::string>>& commands, double seconds);
 
-// Sleeps so long; false: this process was asked to end meanwhile.
+// Sleeps. Returns false early if this process is asked to end.
 bool pause_for(double seconds);
 
 }  // namespace penstock::cli

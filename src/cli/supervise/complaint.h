@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The line with which a rank tells of its failure (failure_line() of cli/train/recorded.h).
+// The line with which a rank reports its failure (failure_line() of cli/train/recorded.h).
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace penstock::cli {
 
-// <failure> of "rank 1: <failure> (p1, host n3)"; none where the line is not of this form.
+// Returns <failure> from "rank 1: <failure> (p1, host n3)"; empty if the line has another form.
 std::optional<std::string> failure_of_rank(const std::string& complaint);
 
 }  // namespace penstock::cli

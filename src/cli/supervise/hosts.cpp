@@ -37,13 +37,13 @@ constexpr std::array<std::string_view, 2> kOversubscribe{"--oversubscribe", "-ov
 constexpr std::array<std::string_view, 4> kParameter{"--mca", "-mca", "--gmca", "-gmca"};
 
 // Parameters of Open MPI.
-constexpr std::string_view kMapping = "rmaps_base_mapping_policy";  // of --map-by
+constexpr std::string_view kMapping = "rmaps_base_mapping_policy";  // set by --map-by
 constexpr std::string_view kMoreThanSlots = "rmaps_base_oversubscribe";
 
-// Options, behind one dash or two, on which it depends whether a host can be reached.
+// Options, with one dash or two, that affect whether a host can be reached.
 struct Reach {
   std::string_view option;
-  std::size_t words = 0;  // that follow
+  std::size_t words = 0;  // values that follow
 };
 constexpr std::array<Reach, 8> kReach{{{"mca", 2},
                                        {"gmca", 2},
@@ -60,7 +60,7 @@ bool is_one_of(std::string_view word, const List& list) {
 }
 
 int slots_in(const std::string& text, const std::string& origin) {
-  if (text == kAllSlots) return 0;  // not told
+  if (text == kAllSlots) return 0;  // not given
   const auto slots = parse_integer(text);
   if (!slots || *slots < 1 || *slots > kMostSlots)
     throw InputError(origin + ": \"" + printable(text, 50) + "\" is no number of slots");
@@ -76,7 +76,7 @@ void add(std::vector<NamedHost>& hosts, const std::string& name, int slots) {
   }
 }
 
-// "a:2,b,b": one slot each time where none is told.
+// "a:2,b,b": a name without a number counts as one slot.
 void add_list(std::vector<NamedHost>& hosts, const std::string& list) {
   for (const std::string_view entry : split(list, ',')) {
     const std::size_t colon = entry.find(':');
@@ -86,7 +86,7 @@ void add_list(std::vector<NamedHost>& hosts, const std::string& list) {
   }
 }
 
-// The words of a line, "=" among them; what begins with # is a remark.
+// Splits a line into words, with "=" as a separate word; # starts a comment.
 std::vector<std::string> words_of(std::string_view line) {
   std::string apart;
   for (const char letter : line.substr(0, line.find('#')))
@@ -129,7 +129,7 @@ class Scratch {
   std::filesystem::path path_;
 };
 
-// -np and its number; word 0: not asked.
+// -np and its number; word 0: not given.
 struct RanksAsked {
   std::size_t word = 0;
   std::int64_t count = 0;
@@ -142,7 +142,7 @@ RanksAsked ranks_asked(const MpirunCommand& command) {
   return {};
 }
 
-// "node:PE=2,OVERSUBSCRIBE": Open MPI takes any case and the beginning of a word.
+// "node:PE=2,OVERSUBSCRIBE": Open MPI accepts any case and word prefixes.
 bool is_oversubscribing(std::string policy) {
   for (char& letter : policy)
     letter = letter == ':' ? ',' : static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
@@ -156,7 +156,7 @@ bool lets_oversubscribe(std::string_view parameter, const std::string& value) {
   return parameter == kMoreThanSlots && value != "0" && value != "false";
 }
 
-// Whether hosts may have more ranks than slots, by the command or by the environment.
+// Whether the command or the environment allows more ranks than slots.
 bool may_oversubscribe(const MpirunCommand& command) {
   for (const std::string_view parameter : {kMapping, kMoreThanSlots}) {
     const char* value = std::getenv(("OMPI_MCA_" + std::string(parameter)).c_str());
@@ -204,7 +204,7 @@ std::vector<NamedHost> parse_host_file(std::string_view text, const std::string&
 std::optional<NamedHosts> named_hosts(const MpirunCommand& command) {
   if (command.empty() || !is_one_of(std::filesystem::path(command.front()).filename().string(), kLaunchers))
     return {};
-  const auto program = std::ranges::find(command, "train");  // behind it are the run's words
+  const auto program = std::ranges::find(command, "train");  // the run's words follow it
   const auto end = static_cast<std::size_t>(program - command.begin());
   NamedHosts in_lists, in_files;
   for (std::size_t i = 1; i + 1 < end; ++i) {
@@ -218,7 +218,7 @@ std::optional<NamedHosts> named_hosts(const MpirunCommand& command) {
         add(in_files.hosts, host.name, host.slots);
     }
   }
-  if (!in_lists.options.empty()) return in_lists;  // mpirun takes those of a file's hosts that are in a list
+  if (!in_lists.options.empty()) return in_lists;  // mpirun uses only the hosts of a file that are in a list
   if (!in_files.options.empty()) return in_files;
   return {};
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hosts that a command names for mpirun (Open MPI's words), so that an attempt can leave out those that
-// are lost.
+// The hosts that a command names for mpirun (Open MPI options), so that an attempt can leave out lost hosts.
 #pragma once
 
 #include <cstddef>
@@ -13,41 +12,41 @@ namespace penstock::cli {
 
 struct NamedHost {
   std::string name;
-  int slots = 0;  // 0: not told, as many as the host has
+  int slots = 0;  // 0: not given, as many as the host has
   friend bool operator==(const NamedHost&, const NamedHost&) = default;
 };
 
 struct NamedHosts {
-  std::vector<std::size_t> options;  // words of the command, all --host or all --hostfile; values follow
+  std::vector<std::size_t> options;  // indices of the command's --host or --hostfile words; values follow
   std::vector<NamedHost> hosts;
 };
 
 using MpirunCommand = std::vector<std::string>;
 
-// A host file of mpirun: "name slots=2", a line each, with any white space; a host named again has more
-// slots. Throws InputError, beginning with `origin`, for a count of slots that is no number.
+// Parses a host file of mpirun: one "name slots=2" per line, with any white space. A repeated host adds its
+// slots. Throws InputError, starting with `origin`, for an invalid number of slots.
 std::vector<NamedHost> parse_host_file(std::string_view text, const std::string& origin);
 
-// None where the command is no mpirun or names no hosts. Throws InputError for a host file that cannot be
-// read or a count of slots that is no number.
+// Empty if the command is not mpirun or names no hosts. Throws InputError for an unreadable host file or an
+// invalid number of slots.
 std::optional<NamedHosts> named_hosts(const MpirunCommand& command);
 
-// Throws InputError where more ranks are asked for (-np) than the hosts have slots, unless mpirun is told, by
-// its words or by the environment, that they may have more.
+// Throws InputError if more ranks are requested (-np) than the hosts have slots, unless the command or the
+// environment allows mpirun to oversubscribe.
 void require_slots(const MpirunCommand& command, const NamedHosts& named);
 
-// mpirun of one rank on the host, which does nothing, with those of the command's words that say how a host
-// is reached. `scratch`: a directory of the probe's own, since mpiruns that share one remove each other's
-// files.
+// Returns an mpirun command that starts one rank on the host, which does nothing, with the command's options
+// for reaching hosts. `scratch`: a directory for this probe only, since mpiruns that share one remove each
+// other's files.
 MpirunCommand probe(const MpirunCommand& command, const NamedHost& host, const std::string& scratch);
 
-// The command on these hosts alone, with no more ranks (-np) than they have slots; where slots are not told,
-// or all have fewer than there are ranks, with as great a share of the ranks as of the hosts.
+// Returns the command for these hosts only, with at most as many ranks (-np) as they have slots. If slots are
+// not given, or all hosts have fewer slots than ranks, scales the ranks by the share of hosts left.
 MpirunCommand on_hosts(const MpirunCommand& command, const NamedHosts& all,
                        const std::vector<NamedHost>& left);
 
-// Those of the hosts that answer within a minute, probed all at once; all, if there is no room for probes'
-// files.
+// Returns the hosts that answer within a minute, all probed at once; all hosts if the probes cannot be run,
+// for example without room for their files.
 std::vector<NamedHost> hosts_that_answer(const MpirunCommand& command, const NamedHosts& all);
 
 }  // namespace penstock::cli

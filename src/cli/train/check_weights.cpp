@@ -22,9 +22,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kSampledTensors = 256, kSampledBytes = 4096;  // so many bytes of each, at most
+constexpr std::size_t kSampledTensors = 256, kSampledBytes = 4096;  // upper bounds; bytes are per tensor
 
-// The config.json next to the weights; empty when there is none.
+// The config.json next to the weights; empty if there is none.
 std::string config_beside(const std::string& weights) {
   std::error_code error;
   const fs::path folder =
@@ -33,7 +33,7 @@ std::string config_beside(const std::string& weights) {
   return fs::exists(config, error) ? config.string() : std::string();
 }
 
-// Differences that no tensor shape shows would otherwise train another model silently.
+// Differences that do not show in tensor shapes would otherwise silently train another model.
 void require_same_model(const model::Shape& run, const std::string& config) {
   run::Options ours, theirs;
   ours.model.shape = run;

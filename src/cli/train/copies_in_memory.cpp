@@ -29,7 +29,7 @@ void forget_older_copies(const run::Options& options, comm::Communicator& world)
 
 Bytes copies_given_back(const run::Options& options, bool resumes, comm::Communicator& world) {
   const std::string directory = copies_of(options, world);
-  // A start that makes no copies leaves those of earlier ones alone until it has a checkpoint.
+  // A start that makes no copies leaves earlier copies alone until it has a checkpoint.
   return resumes && options.train.buddy_every == 0 ? 0 : train::bytes_of_copies(directory);
 }
 
@@ -46,9 +46,9 @@ void bring_copies(const run::Options& options, int needed, bool dry_run, comm::C
 }
 
 void forget_idle_copies(const run::Options& options, int needed, bool done, comm::Communicator& world) {
-  if (!on_any_rank(options.train.buddy_every > 0, world)) return;  // nor has the start looked at them
+  if (!on_any_rank(options.train.buddy_every > 0, world)) return;  // the start has not touched copies either
   const std::string directory = copies_of(options, world);
-  world.barrier();  // until the others have removed theirs
+  world.barrier();  // until the other ranks have removed theirs
   const bool idle = world.rank() >= needed;
   std::error_code error;
   const bool kept = !idle && (!done || std::filesystem::exists(directory, error));

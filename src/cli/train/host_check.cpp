@@ -19,29 +19,29 @@
 namespace penstock::cli {
 namespace {
 
-// Masters and moments that one rank writes.
+// Bytes of masters and moments that one rank writes.
 Bytes written_states(const run::Run& run, const model::DeviceMemory& memory) {
-  // Masters are among the optimizer's bytes, or the weights.
+  // Masters count in the optimizer's bytes, or are the weights.
   const bool masters =
       run.precision == model::Precision::BF16 || run.states == schedule::ReplicaStates::Passing;
   const Bytes states = memory.optimizer + (masters ? 0 : memory.optimizer / 2);
   return states / run::sharing_of(run, {}).copies;
 }
 
-// Copies in memory of one rank's states, which alternate.
+// Two alternating in-memory copies of one rank's states.
 Bytes copies_of_states(const run::Run& run, const model::DeviceMemory& memory) {
   return run.options.train.buddy_every == 0 ? 0 : 2 * written_states(run, memory);
 }
 
-// Besides the device's tensors: records in host memory, the staging copy of a checkpoint, and the copies of
-// this rank's states.
+// Host memory in addition to the device's tensors: offloaded records, the staging copy of a checkpoint, and
+// the copies of this rank's states.
 Bytes beside_tensors(const run::Run& run, const model::DeviceMemory& memory) {
   const run::TrainOptions& train = run.options.train;
   const Bytes staging = train.checkpoint_every == 0 || run.options.output.gather ? 0 : 1;
   return memory.host + staging * written_states(run, memory) + copies_of_states(run, memory);
 }
 
-// The sum over the `count` ranks that need most, of what each device's ranks do.
+// Sum over the `count` ranks that need most. `bytes_of` gives the bytes of each rank of a device.
 template <class BytesOf>
 Bytes of_fullest_ranks(const run::Run& run, int count, BytesOf&& bytes_of) {
   std::vector<Bytes> bytes;
@@ -53,24 +53,24 @@ Bytes of_fullest_ranks(const run::Run& run, int count, BytesOf&& bytes_of) {
   return sum;
 }
 
-// Copies that this host's ranks keep for ranks of other hosts: each rank those of one, as long as there are
-// enough ranks elsewhere (train::keepers_of). An underestimate where one of the other hosts has more than
-// half of all ranks, each of whose keepers then has the copies of several: how many ranks every host has is
-// not known before the run starts.
+// Copies that this host's ranks keep for ranks of other hosts: one rank's copies each, as long as there are
+// enough ranks elsewhere (train::keepers_of). An underestimate if another host has more than half of all
+// ranks, since the keepers of these then hold several ranks' copies; ranks per host are unknown at this
+// point.
 Bytes kept_for_others(const run::Run& run, int ranks) {
   const int others = static_cast<int>(run.mesh.world()) - ranks;
   return of_fullest_ranks(run, std::clamp(others, 0, ranks),
                           [&](const model::DeviceMemory& memory) { return copies_of_states(run, memory); });
 }
 
-// With settings that nothing was predicted for yet.
+// For settings without a memory prediction yet.
 Bytes needed_on_host(run::Run run, int ranks) {
   run.predicted = run::predict_memory(run, run::program_of(run));
   return bytes_on_host(run, ranks);
 }
 
-// Records that no longer leave stay on the card: no device may need more than an even share of it, or than in
-// the run as it is.
+// Records that are no longer offloaded stay on the card: limits each device to an even share of the free card
+// memory, or to the run's current need if that is more.
 run::Run within_card(run::Run run, int ranks) {
   const std::optional<backend::Card> card = backend::card();
   if (!card || ranks == 0) return run;

@@ -12,7 +12,7 @@ namespace {
 
 using Row = std::vector<std::string>;
 
-// The names with bytes on any device, in the order of the first; always "total".
+// The names with bytes on any device, in the order of the first device; always "total".
 std::vector<std::string> shown_names(const std::vector<train::BytesByCategory>& devices) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < devices.front().size(); ++i) {

@@ -9,7 +9,7 @@
 
 namespace penstock::cli {
 
-// A row per device; columns for each category that any device has, the total and the limit.
+// A row per device; a column for each category in use on any device, the total and the limit.
 std::string memory_before(const run::Run& run);
 
 // The same with two rows per device, predicted and measured, and the total's error; then the process's

@@ -62,7 +62,7 @@ void check_offload(const run::Run& run) {
   }
 }
 
-// Its table comes before the refusal.
+// Prints the memory table before a refusal.
 void check_memory(const run::Run& run, const RanksHere& here) {
   const profile::HostMemory memory = profile::host_memory();
   try {
@@ -74,14 +74,14 @@ void check_memory(const run::Run& run, const RanksHere& here) {
   }
 }
 
-// Their sum.
+// Checks the weights and returns their checksum.
 std::optional<std::uint64_t> checked_weights(const run::ModelOptions& model, const WeightsShare& verified) {
   check_weights(model);
   check_sums_of_weights(model, verified);
   return sum_of_weights(model);
 }
 
-// Of a run that is resumed but has kept nothing.
+// For a resumed run that has kept nothing.
 void check_weights_together(Prepared& prepared, comm::Communicator& world) {
   const run::ModelOptions& model = prepared.run.options.model;
   if (model.weights.empty()) return;
@@ -148,7 +148,7 @@ void open_directory(const TrainFlags& flags, Prepared& prepared) {
   prepared.directory =
       std::make_unique<train::RunDirectory>(path, start_of(flags), prepared.run.options.schedule.file);
   if (prepared.directory->taken_over()) tell("taking over " + path + ": the run in it completed no step");
-  // Not removed: it may have been meant for an attempt that failed before it could stop.
+  // Do not remove it: it may be meant for an attempt that failed before it could stop.
   const std::string stop = prepared.directory->stop_request();
   std::error_code error;
   if (std::filesystem::exists(stop, error))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank of `penstock train` reads and checks before it begins to work.
+// Input of a `penstock train` rank, read and checked before the rank begins to work.
 #pragma once
 
 #include <cstdint>
@@ -14,40 +14,41 @@
 
 namespace penstock::cli {
 
-// A rank's input.
+// Input of one rank.
 struct Prepared {
   run::Run run;
   std::unique_ptr<train::TokenData> data;
-  std::optional<std::uint64_t> weights;            // sum_of_weights() of a run that begins with them
-  std::unique_ptr<train::RunDirectory> directory;  // rank 0
+  std::optional<std::uint64_t> weights;            // sum_of_weights(), if it starts from initial weights
+  std::unique_ptr<train::RunDirectory> directory;  // rank 0 only
   Resumption resumption;
 };
 
-// Of a run's ranks, those that share the memory of this rank's host and of its card (0: it has none).
+// Numbers of ranks that share the memory of this rank's host, and of its card (0: no card).
 struct RanksHere {
   int host = 1, card = 0;
-  bool threads = false;  // of this process, and they take its cards by turns
-  Bytes given_back = 0;  // of the host's memory that is in use (copies_given_back)
+  bool threads = false;  // ranks are threads of this process, on its cards round-robin
+  Bytes given_back = 0;  // bytes of used host memory (copies_given_back())
 };
-// All ranks are threads of this process.
+// For ranks that are all threads of this process.
 RanksHere threads_here(const TrainFlags& flags, const run::Options& options, int ranks);
 
-// `verified`: what this process reads of a checkpoint's files for their checksums. Throws InputError or
-// NoAnswer; writes nothing.
+// `verified`: share of a checkpoint's files whose checksums this process verifies. Throws InputError or
+// NoAnswer. Writes nothing.
 Prepared prepare(const TrainFlags& flags, run::Run run, int ranks, const RanksHere& here,
                  const WeightsShare& verified = {});
 
-// A line for each thing that all ranks must have in common: settings, and checksums of the schedule, the data
-// and the initial weights, which each rank reads from its own host.
+// A line for each item that must be equal on all ranks: settings, and checksums of the schedule, the data and
+// the initial weights, which each rank reads from its own host.
 std::string agreement_of(const Prepared& prepared);
 
-// Of rank 0. Comes last, so that earlier errors leave nothing written; a dry run checks alone.
+// Rank 0 only. Call after all checks, so that errors leave nothing written. A dry run only checks.
 void open_directory(const TrainFlags& flags, Prepared& prepared);
 void check_directory(const TrainFlags& flags, const Prepared& prepared);
 
-// Collective. The rank with the directory also removes partial checkpoints and sets later ones aside; a dry
-// run has none, and leaves all as it is. Throws InputError, the same on every rank, also where a run that is
-// resumed but has kept nothing would begin with weights that prepare() refuses to a new one.
+// Chooses the state to resume from; a new run removes earlier copies in host memory. The rank with the
+// directory also removes partial checkpoints and sets later ones aside; a dry run has no directory and
+// changes nothing. Throws InputError, the same on every rank, also if a resumed run that has kept nothing
+// would begin with weights that prepare() refuses for a new run. Collective.
 void take_up(const TrainFlags& flags, Prepared& prepared, comm::Communicator& world);
 
 }  // namespace penstock::cli

@@ -52,7 +52,7 @@ run::Run resolved_here(const RunSource& source, int& ranks) {
 
 namespace {
 
-// Rank 0 fits the options to the ranks, and to the run that is resumed: the other hosts may not see it.
+// Rank 0 fits the options to the ranks and to the resumed run, which other hosts may not see.
 Refusal read_and_fit(const RunSource& source, comm::Communicator& world, run::Options& options, int& needed) {
   const auto together = [&](auto&& work) { return agree(refusal_of(work), world); };
   Refusal refusal = together([&] { options = read_source(source); });
@@ -96,7 +96,7 @@ Refusal resolve_together(const RunSource& source, comm::Communicator& world, run
   return agree(refusal_of([&] { run = run::resolve(std::move(options), machine); }), world);
 }
 
-// Wrong input is left to be reported by all.
+// Leaves wrong input to be reported by all ranks later.
 int ranks_needed(const RunSource& source, comm::Communicator& world) {
   run::Options options;
   int needed = 0;

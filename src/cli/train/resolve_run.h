@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a run file and the ranks there are to a resolved run. Speeds are measured only where a choice depends
-// on them.
+// Resolves a run from its run file and the number of ranks. Measures speeds only if a choice depends on them.
 #pragma once
 
 #include <string>
@@ -12,34 +11,34 @@
 
 namespace penstock::cli {
 
-// The words of a command line that say what to run.
+// The part of a command line that says what to run.
 struct RunSource {
   std::string file;
   std::vector<std::string> overrides;  // "--section.key", "value", ...
   bool resumes = false;
 };
 
-// The options as written; a run that is resumed takes its own copy of a schedule whose file has gone.
+// Reads the options as written. A resumed run uses its own copy of a schedule whose file no longer exists.
 run::Options read_source(const RunSource& source);
 
-// The run file that leads to the same run.
+// Returns a run file that resolves to the same run.
 std::string configuration_of(run::Options options);
 
-// Seconds that ranks wait for one another before the run file has been agreed upon: train.timeout, but no
-// less than hosts may take one after the other to load the program.
+// Seconds that ranks wait for each other until they agree on the run file: train.timeout, but at least as
+// long as hosts may need to load the program one after another.
 Seconds patience_at_start(const RunSource& source);
 
-// For this many ranks of one process; `ranks` becomes how many of them the run needs (resume.h). Throws
-// InputError or NoAnswer.
+// Resolves for `ranks` ranks of one process, and sets `ranks` to the number that the run needs (resume.h).
+// Throws InputError or NoAnswer.
 run::Run resolved_here(const RunSource& source, int& ranks);
 
 // The same for all ranks of a launcher, which measure the machine together. Collective.
 Refusal resolve_together(const RunSource& source, comm::Communicator& world, run::Run& run);
 
-// How many of a launcher's ranks the run needs: all, but under parallel.dp = "auto". Collective.
+// Number of a launcher's ranks that the run needs: all, except under parallel.dp = "auto". Collective.
 int ranks_needed(const RunSource& source, comm::Communicator& world);
 
-// Its train.device; empty of a run file that cannot be read, which is told where all ranks agree on it.
+// Returns train.device; empty if the run file cannot be read, which the ranks report together later.
 std::string device_of(const RunSource& source);
 
 }  // namespace penstock::cli

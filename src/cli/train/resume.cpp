@@ -51,7 +51,7 @@ std::vector<std::int64_t> steps_on_first(const train::CheckpointDirectory& direc
   return steps;
 }
 
-// The steps in summary.json; 0 when there is none that can be read.
+// The number of steps in summary.json; 0 if it is missing or unreadable.
 std::int64_t summarised_steps(const std::string& directory, comm::Communicator& world) {
   std::int64_t steps = 0;
   const std::string path = (fs::path(directory) / files::kSummary).string();
@@ -75,7 +75,7 @@ std::string text_of(const train::SettingChange& change) {
          printable(change.was, 200);
 }
 
-// The key that decides a setting which a run file left out.
+// Names the key that determines a setting that the run file leaves out.
 std::string source_of(const std::string& name, const run::Options& options) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kSources{
       {{"data.window", "train.batch"},
@@ -91,8 +91,7 @@ std::string source_of(const std::string& name, const run::Options& options) {
   return " (it follows from " + source + " where nothing else is said)";
 }
 
-// Samples balanced over a window, some of which are drawn. Windows begin anew with every epoch, which a
-// mixture does not have.
+// Whether a balancing window is partly drawn. Windows restart with every epoch; a mixture has no epochs.
 bool inside_a_window(std::int64_t drawn, const run::DataOptions& data, std::int64_t samples) {
   if (data.packing != "balanced") return false;
   const std::int64_t of_epoch =
@@ -136,7 +135,7 @@ void require_fit(const train::CheckpointFacts& facts, const std::string& checkpo
   }
 }
 
-// Without a valid checkpoint: only a run that ended before its first one may start again.
+// Without a valid checkpoint, only a run that broke off before its first one may start again.
 Resumption begin_again(const std::string& run, const std::vector<std::string>& damaged, bool ended) {
   const std::string there = "output.dir = " + json_quote(run) + " holds ";
   if (!damaged.empty()) {
@@ -149,7 +148,7 @@ Resumption begin_again(const std::string& run, const std::vector<std::string>& d
   return {.remarks = {there + "no checkpoint yet; the run begins again at step 1"}};
 }
 
-// The run that is resumed, if its run file can be read.
+// Options of the resumed run, if its run file can be read.
 std::optional<run::Options> options_before(const std::string& directory) {
   const std::string path = (fs::path(directory) / files::kRunFile).string();
   run::Options was;
@@ -157,8 +156,8 @@ std::optional<run::Options> options_before(const std::string& directory) {
   return was;
 }
 
-// What the options leave out of [numerics] stays that of the newest checkpoint that can be read; of a run
-// that has only copies in memory, that of its run file.
+// Fills in missing options of [numerics] from the newest readable checkpoint, or from the run file if the run
+// has only copies in memory.
 void take_numerics(run::Options& options) {
   run::NumericsOptions& numerics = options.numerics;
   if (numerics.replicas != 0 && numerics.tensor != 0) return;
@@ -177,14 +176,14 @@ void take_numerics(run::Options& options) {
     take(was->numerics.replicas, was->numerics.tensor);
 }
 
-// As many context ranks form attention as they did before, unless the run file says how.
+// Keeps cp_mode for an unchanged number of context ranks, unless the run file sets it.
 void take_context_mode(run::Options& options) {
   if (options.parallel.cp == 1 || options.parallel.cp_mode != "auto") return;
   const std::optional<run::Options> was = options_before(options.output.dir);
   if (was && was->parallel.cp == options.parallel.cp) options.parallel.cp_mode = was->parallel.cp_mode;
 }
 
-// As many slices, and for as many devices as many chunks, as the machine's speeds asked for then.
+// Keeps the slices chosen by speed, and the chunks too if the number of devices is unchanged.
 void take_slices(run::Options& options) {
   run::ScheduleOptions& chosen = options.schedule;
   if (!run::leaves_slices_open(options)) return;
@@ -195,8 +194,8 @@ void take_slices(run::Options& options) {
   if (chosen.chunks == 0 && was->parallel.pp == options.parallel.pp) chosen.chunks = was->schedule.chunks;
 }
 
-// Context ranks cut sums over tokens and keys; those of other replicas are added in another tree unless both
-// are powers of two (mesh/mesh.h).
+// Context ranks split sums over tokens and keys. Another number of replicas adds them in another tree, unless
+// both numbers are powers of two (mesh/mesh.h).
 bool changes_sums_of_context(const run::ParallelOptions& is, const run::ParallelOptions& was) {
   if (is.cp == 1 && was.cp == 1) return false;
   const auto power_of_two = [](std::int64_t ranks) {
@@ -206,7 +205,7 @@ bool changes_sums_of_context(const run::ParallelOptions& is, const run::Parallel
          (is.dp != was.dp && !(power_of_two(is.dp) && power_of_two(was.dp)));
 }
 
-// The facts of a checkpoint that all ranks have verified together.
+// Reads the facts of a checkpoint, which all ranks verify together.
 Refusal read_together(const train::CheckpointDirectory& directory, std::int64_t step,
                       comm::Communicator& world, train::CheckpointFacts& facts) {
   train::AllAtWork work{comm::World(world)};
@@ -219,7 +218,7 @@ Refusal read_together(const train::CheckpointDirectory& directory, std::int64_t 
   return agree(damage, world);
 }
 
-// Of one that only rank 0 sees, which verifies it while the others wait.
+// The same for a checkpoint that only rank 0 sees: it verifies while the others wait.
 Refusal read_by_first(const train::CheckpointDirectory& directory, std::int64_t step,
                       comm::Communicator& world, train::CheckpointFacts& facts) {
   const bool reads = world.rank() == 0;
@@ -320,7 +319,7 @@ std::vector<std::string> changed_settings(const train::CheckpointFacts& checkpoi
   for (const auto& change : train::changes(checkpoint.settings, train::settings_of(run, threads))) {
     lines.push_back(text_of(change) + ": the run goes on, but not to the bits of one that never stopped");
   }
-  if (checkpoint.content) return lines;  // which is known to be the same
+  if (checkpoint.content) return lines;  // the data is known to be the same
   for (const auto& change : train::moved_data(checkpoint.settings, train::settings_of(run, threads)))
     lines.push_back(text_of(change) + ": this checkpoint does not tell whether that is the same data");
   return lines;

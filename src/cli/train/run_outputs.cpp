@@ -23,7 +23,7 @@
 namespace penstock::cli {
 namespace {
 
-// The files that exist; the timeline's are missing when no step was left to do.
+// Lists the files that exist; the timeline's are missing if no step was left to do.
 std::string list_outputs(const train::RunDirectory& directory) {
   std::vector<std::string> names;
   for (const char* name : {files::kRunFile, files::kSchedule, files::kMetrics, files::kSummary,
@@ -36,7 +36,7 @@ std::string list_outputs(const train::RunDirectory& directory) {
          (std::filesystem::exists(report) ? "report    " + report + "\n" : std::string());
 }
 
-// Exposed communication inside layers.
+// Traffic and exposed communication inside layers.
 std::string traffic_lines(const train::Summary& summary) {
   std::string lines;
   for (const auto& [group, traffic] : summary.traffic) {
@@ -48,7 +48,7 @@ std::string traffic_lines(const train::Summary& summary) {
   return lines;
 }
 
-// A run whose records are too long to be drawn is trained all the same.
+// A run whose records are too long to draw still succeeds, without pages.
 void write_pages(const train::RunDirectory& directory) try {
   const report::Report report{.title = "penstock train", .runs = runs_of_directory(directory.path())};
   files::write_atomically(directory.file(files::kTrace), report::chrome_trace(report));
@@ -155,7 +155,7 @@ std::string memory_remark(const run::Run& run, int ranks) {
   const std::optional<backend::Card> card = backend::card();
   if (!card) return line(of_host, host, tensors + away);
   const Bytes cards = card->total * card->cards;
-  // Where a launcher shows each rank a card of its own, this is no sum over them.
+  // If a launcher shows each rank its own card, this is not the sum over all cards.
   return line(counted(card->cards, "card") + " with " + print_bytes(cards), 0, tensors) +
          (away > 0 ? line(of_host, host, away) : "");
 }

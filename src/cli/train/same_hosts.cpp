@@ -51,7 +51,7 @@ bool sees(const std::string& file, const std::string& text) {
                    " than for rank 0; " + kRemedy);
 }
 
-// Whether it does so in time.
+// Polls until the file holds the token. Returns false after `until`.
 bool comes_to_see(const std::string& file, const std::string& token, Seconds until) {
   while (!sees(file, token)) {
     if (steady_seconds() > until) return false;
@@ -60,7 +60,7 @@ bool comes_to_see(const std::string& file, const std::string& token, Seconds unt
   return true;
 }
 
-// Call the members in this order, on all ranks, while none has failed. The destructor removes the token.
+// Call the members in this order on all ranks, as long as none has failed. The destructor removes the token.
 class SameDirectory {
  public:
   SameDirectory(const std::string& directory, comm::Communicator& world)
@@ -115,7 +115,7 @@ class SameDirectory {
 
   const std::string directory_;
   comm::Communicator& world_;
-  const std::vector<std::string> hosts_;  // by rank
+  const std::vector<std::string> hosts_;  // one per rank
   const std::string token_;
   bool wrote_ = false;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the ranks' hosts fit together: one program, one run directory.
+// Checks that the ranks' hosts fit together: one program, one run directory.
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@ namespace penstock::cli {
 // Throws InputError on ranks that run another build of the program than rank 0. Collective.
 void require_one_program(comm::Communicator& world);
 
-// Refuses a directory that a rank's host does not see as rank 0's does, or cannot write to: rank 0 writes a
-// token there, which all read, and so does the first rank of each other host, which rank 0 reads. A file
-// system may take seconds to show them. Collective.
+// Refuses a directory that a rank's host does not share with rank 0's, or cannot write to: rank 0 writes a
+// token that all ranks read, and the first rank of each other host writes one that rank 0 reads. Allows a
+// file system seconds to show them. Collective.
 Refusal refuse_other_directories(const std::string& directory, comm::Communicator& world);
 
-// What a dry run, which writes nothing, can tell of that: refuses a directory in which a rank's host does not
-// see the run file that rank 0 sees there, if any. Collective.
+// The same for a dry run, which writes nothing: refuses a directory in which a rank's host does not see the
+// run file that rank 0 sees there, if any. Collective.
 Refusal refuse_other_run_files(const std::string& directory, comm::Communicator& world);
 
 }  // namespace penstock::cli

@@ -18,7 +18,7 @@ std::string note_line(const run::Run& run, run::Topic topic) {
   return line + note + "\n";
 }
 
-// Of an exchange that was asked for there is no note.
+// A requested exchange has no note.
 std::string exchange_line(const run::Run& run) {
   const std::string chosen = note_line(run, run::Topic::Exchange);
   if (!chosen.empty() || run.exchange == schedule::ExchangeMode::Off) return chosen;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table before the first step: model, data, schedule, machine, and the memory of each device.
+// The table printed before the first step: model, data, schedule, machine, and the memory of each device.
 #pragma once
 
 #include <string>

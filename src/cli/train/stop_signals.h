@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals to a run: those that request a clean end after the current step, of which a second one ends the
-// process at once, and SIGUSR2, which asks every rank where it is (train/flight). A run also goes on where
-// nobody reads what it prints any more: Ctrl-C ends "| tee log" before the run has left its checkpoint. Its
-// result is printed after the life of this object, so that this stays.
+// Signals to a run: some request a clean end after the current step, and a second one ends the process at
+// once; SIGUSR2 asks every rank where it is (train/flight). SIGPIPE is ignored, since Ctrl-C ends "| tee log"
+// before the run has written its checkpoint. It stays ignored after the life of this object, when the result
+// is printed.
 #pragma once
 
 #include <map>
@@ -15,13 +15,13 @@ namespace penstock::cli {
 class StopSignals {
  public:
   // Handles `signals`, which request an end, and SIGUSR2 during the life of this object; one object at a
-  // time. Before and after it the user's signals are held (cli/held_signals.h).
+  // time. Before and after it, SIGUSR1 and SIGUSR2 are held (cli/held_signals.h).
   explicit StopSignals(const std::vector<int>& signals);
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  static bool asked();  // from any thread
+  static bool asked();  // any thread
 
  private:
   std::map<int, struct sigaction> before_;

@@ -52,7 +52,7 @@ bool draws_on_terminal() {
   return isatty(STDERR_FILENO) == 1 || (progress && std::string_view(progress) == "live");
 }
 
-// The thread count, which bits depend on, is the checkpoint's unless the run file sets another.
+// Results depend bitwise on the thread count: the checkpoint's is kept unless the run file sets one.
 int threads_of(const Prepared& prepared) {
   const auto& from = prepared.resumption.from;
   if (prepared.run.options.train.threads > 0 || !from) return prepared.run.threads;
@@ -60,8 +60,8 @@ int threads_of(const Prepared& prepared) {
   return before > 0 ? before : prepared.run.threads;
 }
 
-// Prints skipped checkpoints and changes of bits on stderr; the start table, with the step resumed from and
-// what changed of the mesh.
+// Prints skipped checkpoints and changes that affect bits on stderr. Returns the start table, with the
+// resumed step and changes of the mesh.
 std::string tell_start(const Prepared& prepared, int threads) {
   for (const std::string& remark : prepared.resumption.remarks) tell(remark);
   const train::Host machine = train::this_host();
@@ -76,13 +76,13 @@ std::string tell_start(const Prepared& prepared, int threads) {
   return table;
 }
 
-// It reads back to the same run, whatever becomes of a schedule's file: it names the copy next to it.
+// The file reads back to the same run even if the schedule's file is lost: it names the copy next to it.
 void write_run_file(const run::Run& run, const train::RunDirectory& directory) {
   run::Options options = run.options;
   const std::string named = options.schedule.file, copy = directory.file(files::kSchedule),
                     kept = train::kept_schedule(directory.path());
   if (!named.empty()) options.schedule.file = copy;
-  // First: a copy that no run file names would be taken for somebody else's.
+  // Written first: a copy that no run file names would be taken for somebody else's file.
   files::write_atomically(directory.config(), configuration_of(std::move(options)));
   std::error_code error;
   if (!named.empty() && !std::filesystem::equivalent(named, copy, error)) {
@@ -128,7 +128,7 @@ void train_as_rank(const TrainFlags& flags, Prepared& prepared, int threads, com
     std::cout << "profile   " << profile_of(outcome.program.value_or(prepared.run.program), outcome);
 }
 
-// The process tells one failure, so that names its rank.
+// The process reports one failure, which therefore names its rank.
 void train_as_thread(const TrainFlags& flags, Prepared& prepared, int threads, comm::Communicator& world) {
   const comm::RankNames names = comm::names_of_ranks(prepared.run.mesh, world);
   try {
@@ -150,7 +150,7 @@ void refuse_threads(const TrainFlags& flags) {
 
 bool describes(const TrainFlags& flags) { return flags.print_config || flags.dry_run; }
 
-// What is printed instead of training.
+// The text printed instead of training.
 std::string description_of(const TrainFlags& flags, const Prepared& prepared, int ranks) {
   if (flags.print_config) return configuration_of(prepared.run.options);
   if (prepared.resumption.finished) return finished_line(prepared.run);
@@ -185,7 +185,7 @@ Refusal prepare_together(const TrainFlags& flags, comm::Communicator& world, Pre
   return refusal;
 }
 
-// Nothing is left to do; copies that an earlier start has left are of no use.
+// Nothing is left to do, so copies left by an earlier start are useless.
 void tell_finished(const run::Run& run, comm::Communicator& world) {
   forget_older_copies(run.options, world);
   if (world.rank() == 0) std::cout << finished_line(run);
@@ -196,7 +196,7 @@ Exit refuse(const Refusal& refusal, const comm::Communicator& world) {
   return refusal.exit_code;
 }
 
-// `names`: of the ranks, once they are known.
+// Sets `names` once they are known, one per rank.
 Exit train_as_world(const TrainFlags& flags, comm::Communicator& world, comm::RankNames& names) {
   Prepared prepared;
   const Refusal refusal = prepare_together(flags, world, prepared);
@@ -229,7 +229,7 @@ Exit train_under_mpi(const TrainFlags& flags) {
       [&](comm::Communicator& world) {
         const auto train = [&](comm::Communicator& ranks) { return train_as_world(flags, ranks, names); };
         world.set_timeout(patience);
-        // Before any message whose meaning may differ between builds.
+        // First, since the meaning of messages may differ between builds.
         const Refusal refusal = agree(refusal_of([&] { require_one_program(world); }), world);
         if (refusal) {
           exit_code = refuse(refusal, world);
@@ -246,7 +246,7 @@ Exit train_under_mpi(const TrainFlags& flags) {
         const auto part = world.split(world.rank() < needed ? 0 : 1, world.rank());
         if (world.rank() == 0) tell_idle(needed, world.size());
         if (world.rank() < needed) exit_code = by_cards(*part, train);
-        world.set_timeout(0);  // those without work wait for the others
+        world.set_timeout(0);  // ranks without work wait for the others
         if (!describes(flags)) forget_idle_copies(options, needed, exit_code == Exit::Done, world);
       },
       [&](int rank, const std::exception& failure) { tell(failure_line(rank, failure, names)); }, patience);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// penstock train: carries out a run file, as a rank of mpirun, as threads of one process, or alone.
+// penstock train: trains a run file as a rank of mpirun, as threads of one process, or alone.
 #pragma once
 
 #include "base/error.h"

@@ -21,8 +21,8 @@ struct ElementwiseBytes {
 };
 
 // The contents of an engine file (engines/*.toml, docs/engines.md), and a few settings of Penstock alone that
-// have no key. The last members are efficiencies of the program, fitted on published runs of it where there are
-// any.
+// have no key. The last members are efficiencies of the program, fitted on published runs of it where there
+// are any.
 struct Engine {
   std::string name = "penstock";
   std::string attention = "fa2";  // FlashAttention 2, "fa3", "cudnn", "triton"; "plain": scores in memory
