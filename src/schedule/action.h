@@ -11,17 +11,17 @@
 
 namespace penstock::schedule {
 
-// Letters as in the zero-bubble papers and in PyTorch's pipeline CSV.
+// The letters are those of the zero-bubble papers and of PyTorch's pipeline CSV.
 enum class Kind : std::uint8_t {
   Idle,             // an empty cell
   Forward,          // F
-  Backward,         // B: for the input and for the weights
+  Backward,         // B: input and weight gradients
   BackwardInput,    // I
   BackwardWeight,   // W
-  ReduceGradients,  // REDUCE_GRAD: synchronise a stage's gradients; has no micro-batch
+  ReduceGradients,  // REDUCE_GRAD: synchronises a stage's gradients; has no micro-batch
 };
 
-// Idle cells have all numbers 0.
+// In idle cells all numbers are 0.
 struct Action {
   [[no_unique_address]] Key key;
   Kind kind = Kind::Idle;

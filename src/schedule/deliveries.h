@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which receive of a program gets what a send sends.
+// Matches the sends of a program with their receives.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct Delivery {
   std::uint32_t receive = 0;  // index into the destination's ops
 };
 
-// Sends and receives of one (source, destination, channel) matched in order, by source and then by send; what
-// is left without its other half is left out.
+// Matches the sends and receives of each (source, destination, channel) in order. The result is sorted by
+// source, then by send; unmatched ops are left out.
 std::vector<Delivery> deliveries_of(const Program& program);
 
 }  // namespace penstock::schedule

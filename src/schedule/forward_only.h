@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schedule of an evaluation: forwards alone, with the stages where a training schedule has them.
+// Evaluation schedules: forwards only, with the stage placement of a training schedule.
 #pragma once
 
 #include "schedule/program.h"
@@ -7,18 +7,20 @@
 
 namespace penstock::schedule {
 
-// `micro_batches` forwards through all stages of `like`, each in as many slices as the first micro-batch
-// there. Items go in groups of as many as there are devices, stage after stage: a legal order for every
-// placement that keeps all devices of a loop busy. Every stage must live on one device.
+// Returns a schedule of `micro_batches` forwards through all stages of `like`, each with the slice count of
+// the first micro-batch of `like`. Items run in groups of p (the number of devices), stage by stage: this
+// order is legal for every placement and keeps all devices of a loop busy. Every stage must live on one
+// device.
 Schedule forward_only(const Schedule& like, int micro_batches);
 
-// The lowered program of a forward_only schedule in which no device runs ahead of those that it sends to by
-// more than a group: without a backward nothing else would stop a fast one, and its messages would pile up. A
-// group begins when the receivers of the one before have room for all of it, which is never later than when
-// they are through with it: so no circle of waits comes about.
+// Adds back-pressure to the lowered program of a forward_only schedule: no device runs more than one group
+// ahead of its receivers. Without backwards nothing else would stop a fast device, and its messages would
+// pile up. A group's first F waits for all sends of the group before, that is, until the receivers have room
+// for them. That is never later than when the receivers finish that group, so this adds no deadlock.
 Program with_back_pressure(const Program& evaluation);
 
-// The forwards of the schedule itself, in its order: where devices keep step in it, they do so here.
+// Returns the schedule with only its forwards, in their order. Devices that run in lock step in `schedule`
+// do so in the result.
 Schedule forwards_of(const Schedule& schedule);
 
 }  // namespace penstock::schedule

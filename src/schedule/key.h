@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an action or op works on: one slice of one micro-batch in one stage.
+// The key of an action or op: one slice of one micro-batch in one stage.
 #pragma once
 
 #include <compare>
@@ -9,8 +9,8 @@
 
 namespace penstock::schedule {
 
-// Stages are numbered through the whole model, slices through one micro-batch; an unsliced micro-batch has
-// the one slice 0. Members that follow a `[[no_unique_address]] Key` use its two bytes of padding.
+// Stages are numbered across the whole model, slices within a micro-batch; an unsliced micro-batch has only
+// slice 0. Members that follow a `[[no_unique_address]] Key` use its two bytes of padding.
 struct Key {
   std::int32_t stage = 0;
   std::int32_t micro_batch = 0;
@@ -24,7 +24,7 @@ constexpr Key make_key(int stage, int micro_batch = 0, int slice = 0) {
   return {stage, micro_batch, static_cast<std::int16_t>(slice)};
 }
 
-// Of a hash table: the numbers side by side, and what spreads them over all bits.
+// For hashing: packed() puts the numbers next to each other, scattered() spreads them over all bits.
 constexpr std::uint64_t packed(const Key& key) {
   return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(key.stage)) << 32 |
           static_cast<std::uint32_t>(key.micro_batch)) ^

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who carries out a collective together. Of all collectives with the same members, the k-th on each device
-// meet: they begin when all members have issued theirs and end together.
+// Which devices run a collective together. Among the collectives with the same members, the k-th of each
+// device form one meeting: it begins when all members have issued theirs and ends for all at the same time.
 #pragma once
 
 #include <compare>
@@ -11,7 +11,7 @@
 
 namespace penstock::schedule {
 
-// Devices of a program: two, one alone, or all (-1, -1).
+// Devices of a program: two, one, or all (-1, -1).
 struct Members {
   std::int32_t low = -1;
   std::int32_t high = -1;
@@ -24,10 +24,10 @@ struct Members {
   friend auto operator<=>(const Members&, const Members&) = default;
 };
 
-// Of a collective of this device. Groups across the pipeline meet its peer where it names one (the two sides
-// of a tied embedding) and all devices otherwise, except that a REDUCE_GRAD over the pipeline without a peer
-// has both sides here. The ranks of any other group walk the same list, so that the device is alone in the
-// program.
+// The members of a collective of this device. The vocabulary and world groups and LOSS include all devices.
+// In the pipeline group an op with a peer includes the two devices (the two sides of a tied embedding); an op
+// without a peer has both sides on this device. The ranks of any other group run the same op list, so within
+// the program the device is the only member.
 inline Members meeting_of(int device, const Op& op) {
   const bool across = op.group == mesh::Group::Vocabulary || op.group == mesh::Group::World;
   if (across || op.kind == OpKind::VocabularyLoss) return {};

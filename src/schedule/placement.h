@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where each (stage, micro-batch) lives. It follows from a schedule's rows, so V shapes need no extra field;
-// DualPipe has a stage on two devices, for different micro-batches.
+// The device of each (stage, micro-batch). It follows from a schedule's rows, so V shapes need no extra
+// field; DualPipe has each stage on two devices, for different micro-batches.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,19 @@ class Placement {
  public:
   static constexpr int kNowhere = -1;
 
-  // The device of the first action found of each (stage, micro-batch). Legal schedules have just one.
+  // Uses the first action found of each (stage, micro-batch). A legal schedule has one device for each.
   explicit Placement(const Schedule& schedule);
 
-  // kNowhere when no action of the pair exists or a number is out of range.
+  // Returns kNowhere if the pair has no action or a number is out of range.
   int device_of(int stage, int micro_batch) const;
 
-  // Stages with at least one action on the device, ascending.
+  // The stages with at least one action on the device, ascending.
   std::vector<int> stages_on(int device) const;
 
-  // stages_on() of every device, where stages run on several; else empty, since device_of() says it.
+  // stages_on() of every device if the schedule has replicas; else empty, since device_of() is enough.
   std::vector<std::vector<int>> replicated_stages() const;
 
-  // A stage runs on more than one device, so its parameters exist twice (DualPipe).
+  // True if a stage runs on more than one device, so that its parameters exist twice (DualPipe).
   bool has_replicas() const { return has_replicas_; }
 
  private:

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program: what each device does, lowered from a schedule by the passes. The simulator and the trainer's
-// interpreter read the same program and obey nothing else.
+// A program: the ops of each device, lowered from a schedule by the passes. The simulator and the trainer's
+// interpreter run the same program and have no other input about what to run.
 //
-// Each device has one issue-ordered list of ops. Every op runs on a lane; a lane is first-in-first-out and
-// asynchronous to the others. An op starts when the op before it on its lane has started (transfers) or
-// finished (compute, copies, collectives), and everything it names in `after` is done. Messages of one
-// (source, destination, channel) are matched in order; channels are independent of each other. Collectives of
-// the same members are matched in order too (meeting.h).
+// Each device has one list of ops in issue order. Every op runs on a lane; a lane is first-in-first-out and
+// asynchronous to the other lanes. An op starts when the previous op on its lane has started (transfers) or
+// finished (compute, copies, collectives) and all ops in its `after` list are done. Messages of one (source,
+// destination, channel) are matched in order; channels are independent of each other. Collectives with the
+// same members are also matched in order (meeting.h).
 #pragma once
 
 #include <cstdint>
@@ -30,24 +30,23 @@ enum class OpKind : std::uint8_t {
   Backward,         // B  compute
   BackwardInput,    // I  compute
   BackwardWeight,   // W  compute
-  SendForward,      // SEND_F: the stage's output of the key goes to the device of stage + 1
-  ReceiveForward,   // RECV_F: the stage's input of the key comes from the device of stage - 1
-  SendBackward,     // SEND_B: the gradient of the stage's input goes to the device of stage - 1
-  ReceiveBackward,  // RECV_B: the gradient of the stage's output comes from the device of stage + 1
-  Offload,          // OFFLOAD: the record of the key leaves the device (copy-out)
-  Reload,           // RELOAD: it comes back (copy-in)
-  ReduceGradients,  // REDUCE_GRAD collective: the stage's gradients are summed over the group, or with a
-                    // peer's
-  GatherWeights,    // GATHER_WEIGHTS collective: the stage's weights come from the group's shards
-  ReleaseWeights,   // RELEASE_WEIGHTS collective: the gathered weights go away
-  OptimizerStep,    // STEP compute: every device, last
+  SendForward,      // SEND_F: sends the stage's output to the device of stage + 1
+  ReceiveForward,   // RECV_F: receives the stage's input from the device of stage - 1
+  SendBackward,     // SEND_B: sends the gradient of the stage's input to the device of stage - 1
+  ReceiveBackward,  // RECV_B: receives the gradient of the stage's output from the device of stage + 1
+  Offload,          // OFFLOAD: copies the key's record out of the device
+  Reload,           // RELOAD: copies it back
+  ReduceGradients,  // REDUCE_GRAD collective: sums the stage's gradients over the group, or with a peer's
+  GatherWeights,    // GATHER_WEIGHTS collective: gathers the stage's weights from the group's shards
+  ReleaseWeights,   // RELEASE_WEIGHTS collective: frees the gathered weights
+  OptimizerStep,    // STEP compute: last on every device
   // Under vocabulary parallelism (passes/vocabulary.h); all but LOSS have stage 0's key.
-  VocabularyLoss,            // LOSS compute: all devices together, the output layer and the loss of a slice
-  SendEmbedding,             // SEND_EMBED: rows of this device's share go to the device of stage 0
+  VocabularyLoss,            // LOSS compute: output layer and loss of a slice, all devices together
+  SendEmbedding,             // SEND_EMBED: sends rows of this device's shard to the device of stage 0
   ReceiveEmbedding,          // RECV_EMBED
   SendEmbeddingGradient,     // SEND_EMBED_GRAD: from the device of stage 0 to the one that has the rows
   ReceiveEmbeddingGradient,  // RECV_EMBED_GRAD
-  EmbeddingGradient,         // EMBED_GRAD compute: adds what was received
+  EmbeddingGradient,         // EMBED_GRAD compute: adds the received gradients
 };
 
 inline Lane lane_of(OpKind kind) {
@@ -75,7 +74,7 @@ inline Lane lane_of(OpKind kind) {
   }
 }
 
-// The op that carries out an action, and the action that an op carries out; Idle where there is none.
+// Convert between an action's kind and the kind of the op that runs it; Idle if the op runs no action.
 inline OpKind op_kind(Kind kind) {
   return kind == Kind::ReduceGradients ? OpKind::ReduceGradients : OpKind(static_cast<int>(kind) - 1);
 }
@@ -85,7 +84,7 @@ inline Kind action_kind(OpKind kind) {
 }
 static_assert(static_cast<int>(OpKind::BackwardWeight) + 1 == static_cast<int>(Kind::BackwardWeight));
 
-// Runs an action of a schedule: F, B, I or W.
+// True for ops that run an action of a schedule: F, B, I or W.
 inline bool is_action(OpKind kind) { return kind <= OpKind::BackwardWeight; }
 inline bool is_backward(OpKind kind) { return kind == OpKind::Backward || kind == OpKind::BackwardInput; }
 inline bool adds_weight_gradients(OpKind kind) {
@@ -93,7 +92,7 @@ inline bool adds_weight_gradients(OpKind kind) {
 }
 inline bool is_send(OpKind kind) { return lane_of(kind) == Lane::Send; }
 inline bool is_receive(OpKind kind) { return lane_of(kind) == Lane::Receive; }
-// Moves embedded tokens or their gradients, between stage 0's device and any other.
+// True for transfers of embedded tokens or their gradients between stage 0's device and another one.
 inline bool is_embedding_transfer(OpKind kind) {
   return kind >= OpKind::SendEmbedding && kind <= OpKind::ReceiveEmbeddingGradient;
 }
@@ -101,7 +100,7 @@ inline bool is_of_vocabulary(OpKind kind) {
   return kind >= OpKind::VocabularyLoss && kind <= OpKind::EmbeddingGradient;
 }
 
-// Carried out by a group together. LOSS computes, so it runs on the compute lane.
+// True for ops that a group runs together. LOSS computes, so it is on the compute lane.
 inline bool is_collective(OpKind kind) {
   return lane_of(kind) == Lane::Collective || kind == OpKind::VocabularyLoss;
 }
@@ -128,15 +127,14 @@ inline Channel channel_of(OpKind kind) {
   return Channel::Backward;
 }
 
-// The key is the one the op works for: the producer's for sends, the consumer's for receives. Ops without a
-// key (STEP) have zeros.
+// `key` is the producer's for sends, the consumer's for receives, and all zeros for ops without one (STEP).
 struct Op {
   [[no_unique_address]] Key key;
   OpKind kind = OpKind::Forward;
-  mesh::Group group = mesh::Group::Pipeline;  // of a collective
-  std::int32_t peer = -1;         // the other device of a transfer, or of a collective of two; -1: none
+  mesh::Group group = mesh::Group::Pipeline;  // for collectives
+  std::int32_t peer = -1;         // the other device of a transfer or of a two-device collective; else -1
   Bytes bytes = 0;                // moved by transfers, copies and collectives
-  std::uint32_t after_begin = 0;  // into DeviceProgram::after
+  std::uint32_t after_begin = 0;  // index into DeviceProgram::after
   std::uint32_t after_count = 0;
 
   friend bool operator==(const Op&, const Op&) = default;
@@ -145,13 +143,13 @@ static_assert(sizeof(Op) == 32);
 
 struct DeviceProgram {
   std::vector<Op> ops;               // in issue order
-  std::vector<std::uint32_t> after;  // indices into ops of this device, earlier than the op that names them
+  std::vector<std::uint32_t> after;  // indices into `ops`, always earlier than the op that waits
 
   std::span<const std::uint32_t> after_of(const Op& op) const {
     return {after.data() + op.after_begin, op.after_count};
   }
 
-  // Appends an op that waits for `waits`; returns its index.
+  // Appends an op that waits for the ops `waits`; returns its index.
   std::uint32_t append(Op op, std::span<const std::uint32_t> waits = {});
 
   friend bool operator==(const DeviceProgram&, const DeviceProgram&) = default;
@@ -160,9 +158,9 @@ struct DeviceProgram {
 struct Program {
   std::string name;
   int stages = 0;
-  std::vector<int> slices;  // n of each micro-batch
+  std::vector<int> slices;  // n, one per micro-batch
   std::vector<DeviceProgram> devices;
-  std::vector<Exchange> exchanges = {};  // of one op together, its oldest halves first
+  std::vector<Exchange> exchanges = {};  // grouped by owner's op, oldest halves first
 
   int device_count() const { return static_cast<int>(devices.size()); }
   int micro_batches() const { return static_cast<int>(slices.size()); }

@@ -13,12 +13,12 @@
 //   ...
 //   exchange 1F1.1 on 1 by 0 during 0F2.0 halves 0+1 bytes 4096+1024
 //
-// A line is the op's number on its device, its token (PyTorch's where there is one: 0F1, 0SEND_F1, 1RECV_F1,
-// 0SEND_B1, 0REDUCE_GRAD; ours: 0OFFLOAD1, 0RELOAD1, 0GATHER_WEIGHTS, STEP; slices follow a point, as in
-// 0F1.2, when a micro-batch has several), and what it has of "to" / "from" / "with" a device, "over" a group
-// of the mesh other than the pipeline, "bytes" and "after" ops. The exchanges (schedule/exchange.h) come
-// after all devices: the owner's action and device, the partner and what it runs meanwhile, first half + how
-// many, bytes of request + reply. Printing and parsing are inverse. Nothing read is trusted.
+// A line has the op's index on its device, its token (PyTorch's where one exists: 0F1, 0SEND_F1, 1RECV_F1,
+// 0SEND_B1, 0REDUCE_GRAD; ours: 0OFFLOAD1, 0RELOAD1, 0GATHER_WEIGHTS, STEP; a slice number follows a point,
+// as in 0F1.2, if a micro-batch has several slices) and its optional fields: "to" / "from" / "with" a device,
+// "over" a mesh group other than the pipeline, "bytes" and "after" ops. The exchanges (schedule/exchange.h)
+// follow all devices: the owner's action and device, the partner and its own action in that slot, first half
+// + number of halves, request + reply bytes. Printing and parsing are inverse. Input is not trusted.
 #pragma once
 
 #include <string>
@@ -34,8 +34,8 @@ std::string to_token(const Op& op, bool with_slice);
 std::string to_text(const Program& program);
 
 // `origin` names the text in errors: "my.program: line 7: "0X1" is no op; expected ...". Throws InputError.
-// Numbers are within the program's stages and slices, peers are devices of it, and ops wait only for earlier
-// ones.
+// In the result, numbers are within the program's stages and slices, peers exist, and ops wait only for
+// earlier ops.
 Program parse_program(std::string_view text, std::string_view origin);
 
 }  // namespace penstock::schedule

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of a program's text form, shared by printing and parsing.
+// The op words of a program's text form, shared by printing and parsing.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace penstock::schedule {
 
 inline constexpr std::string_view kProgramMagic = "penstock program 1";
 
-// Which numbers stand around an op's word.
+// Which numbers surround an op's word.
 enum class KeyForm : std::uint8_t { None, Stage, Full };
 
 struct OpWord {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule is a value: for each device the list of what it computes, in order. It knows no times and no
-// transfers; passes turn it into a Program (program.h).
+// A schedule: the ordered list of compute actions of each device. It has no times and no transfers; passes
+// lower it to a Program (program.h).
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@
 namespace penstock::schedule {
 
 struct Schedule {
-  std::string name;         // the generator's, or the file's
-  int stages = 0;           // S, numbered 0..S-1 through the whole model
-  std::vector<int> slices;  // n of each micro-batch; its size is m
+  std::string name;         // the generator's or the file's
+  int stages = 0;           // S, numbered 0..S-1 across the whole model
+  std::vector<int> slices;  // n, one per micro-batch; its size is m
   std::vector<std::vector<Action>> devices;
 
   int device_count() const { return static_cast<int>(devices.size()); }
@@ -22,7 +22,7 @@ struct Schedule {
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 
-// Some micro-batch has more than one slice, so tokens carry slice numbers.
+// True if a micro-batch has more than one slice; tokens then have slice numbers.
 inline bool is_sliced(const Schedule& schedule) {
   for (const int n : schedule.slices) {
     if (n != 1) return true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The slots of a schedule whose devices keep step: in every slot all devices run a forward, then all run a
-// backward, as far as they have one (docs/slimpipe.md, "How it works"). Vocabulary parallelism and context
-// exchange are laid out on them.
+// The slots of a schedule whose devices run in lock step: in every slot each device runs at most one forward,
+// then at most one backward (docs/slimpipe.md, "How it works"). Vocabulary parallelism and context exchange
+// are planned on these slots.
 #pragma once
 
 #include <optional>
@@ -11,16 +11,16 @@
 
 namespace penstock::schedule {
 
-// Device r's forward item i (the i-th F of its list) is in slot i + r. Backward items of the last device are
-// in the slot of the F before them, one slot after another where no F stands between; device r runs item i
-// where the last device runs item i + p - 1 - r. W are in the slot of what stands before them.
+// Forward item i of device r (the i-th F of its list) is in slot i + r. A backward item of the last device is
+// in the slot of the F before it; without an F in between, each takes the next slot. Device r runs backward
+// item i in the slot in which the last device runs item i + p - 1 - r. A W is in the slot of the op before
+// it.
 struct SlotGrid {
-  std::vector<std::vector<int>> slot_of;  // [device][op] of a program of F, B, I and W alone
+  std::vector<std::vector<int>> slot_of;  // [device][op], for a program of F, B, I and W only
 };
 
-// Nothing when the program has no such slots: an item that is another (chunk, micro-batch, slice) on some
-// device, stages that do not follow the devices in a loop, or a device whose list is not in the order of
-// slots.
+// Returns nothing if the program has no such slots: the i-th item is not the same (chunk, micro-batch, slice)
+// on all devices, stages do not loop over the devices, or a device's list is not in slot order.
 std::optional<SlotGrid> find_slot_grid(const Program& compute_only);
 
 }  // namespace penstock::schedule

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ran when: written by the simulator and by the interpreter in the same form, so that prediction and
-// measurement are laid side by side by one tool.
+// When each op ran. The simulator and the interpreter write the same form, so that one tool can compare
+// prediction and measurement.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,26 @@
 
 namespace penstock::schedule {
 
-// One op of one device. Times are seconds since the start of the step, on the clock all devices share.
-// A receive begins when it is posted and ends when its message has arrived.
+// One op of one device. Times are seconds since the start of the step, on a clock that all devices share. A
+// receive starts when it is posted and ends when its message has arrived.
 struct Event {
   Seconds start = 0;
   Seconds end = 0;
 };
 
-// A time in which a device served another's request, or waited inside an op for the reply to its own.
+// A span in which a device served a request of another device or, inside an op, waited for the reply to its
+// own.
 struct ExchangeSpan {
-  std::uint32_t exchange = 0;  // index into the program's exchange
+  std::uint32_t exchange = 0;  // index into the program's exchanges
   Seconds start = 0;
   Seconds end = 0;
   bool waiting = false;
-  Seconds processor = 0;  // of the thread that served, when measured
+  Seconds processor = 0;  // processor time of the serving thread, if measured
 };
 
 struct Timeline {
-  std::vector<std::vector<Event>> devices;                // of each, one event per op, with the op's index
-  std::vector<std::vector<ExchangeSpan>> exchanges = {};  // of each device, by start; empty without exchange
+  std::vector<std::vector<Event>> devices;                // [device][op]
+  std::vector<std::vector<ExchangeSpan>> exchanges = {};  // [device], sorted by start; empty without exchange
 
   Seconds makespan() const {
     Seconds last = 0;
