@@ -39,7 +39,7 @@ Program with_back_pressure(const Program& evaluation) {
   Program program = evaluation;
   for (DeviceProgram& list : program.devices) {
     const DeviceProgram given = std::exchange(list, {});
-    std::vector<std::uint32_t> sends;  // of the group
+    std::vector<std::uint32_t> sends;  // of the current group
     int group = 0;
     for (std::uint32_t i = 0; i < given.ops.size(); ++i) {
       const Op& op = given.ops[i];

@@ -7,10 +7,9 @@
 
 namespace penstock::schedule {
 
-// Returns a schedule of `micro_batches` forwards through all stages of `like`, each with the slice count of
-// the first micro-batch of `like`. Items run in groups of p (the number of devices), stage by stage: this
-// order is legal for every placement and keeps all devices of a loop busy. Every stage must live on one
-// device.
+// Returns `micro_batches` forwards through all stages of `like`, each with as many slices as its first
+// micro-batch. Items run in groups of p (the number of devices), stage by stage: this order is legal for
+// every placement and keeps all devices of a loop busy. Every stage must live on one device.
 Schedule forward_only(const Schedule& like, int micro_batches);
 
 // Adds back-pressure to the lowered program of a forward_only schedule: no device runs more than one group
@@ -19,8 +18,7 @@ Schedule forward_only(const Schedule& like, int micro_batches);
 // for them. That is never later than when the receivers finish that group, so this adds no deadlock.
 Program with_back_pressure(const Program& evaluation);
 
-// Returns the schedule with only its forwards, in their order. Devices that run in lock step in `schedule`
-// do so in the result.
+// Returns the schedule with only its forwards, in their order. Devices in lock step stay in lock step.
 Schedule forwards_of(const Schedule& schedule);
 
 }  // namespace penstock::schedule

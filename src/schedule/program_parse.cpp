@@ -81,7 +81,7 @@ class Parser {
     return *value;
   }
 
-  // Peers may be devices whose list comes later.
+  // Counts all devices first, since peers may be devices whose list comes later.
   void count_devices() {
     for (std::size_t i = at_; i < lines_.size(); ++i) device_count_ += lines_[i].starts_with("device ");
   }
@@ -210,7 +210,7 @@ class Parser {
 
   std::vector<std::string_view> lines_;
   std::string_view origin_;
-  std::size_t at_ = 0;  // number of the line being read, 1 first
+  std::size_t at_ = 0;  // number of the current line, from 1
   std::int64_t device_count_ = 0;
   bool sliced_ = false;
   Program program_;

@@ -12,9 +12,8 @@ namespace penstock::schedule {
 struct StageCosts {
   std::vector<Seconds> forward, input, weight;  // F, I and W; one value: all stages; empty: 1 second each
   Seconds transfer = 0;                         // a pure delay between devices
-  // Size of each stage's record, held from F to W, and the upper bound of their sum on a device. `record`
-  // empty: 1 each, so that the limit counts records. `limit` 0: what 1F1B's first device holds, p records of
-  // each of its stages.
+  // Record size per stage, held from F to W, and the limit of their sum on a device. Empty: 1 each, so that
+  // the limit counts records. Limit 0: what 1F1B's first device holds, p records of each of its stages.
   std::vector<Bytes> record;
   Bytes limit = 0;
 

@@ -8,7 +8,7 @@
 namespace penstock::schedule {
 namespace {
 
-// The F or the B and I of a device, in order.
+// The F, or the B and I, of a device, in order.
 std::vector<Op> items_of(const DeviceProgram& device, bool forward) {
   std::vector<Op> items;
   for (const Op& op : device.ops) {
@@ -17,7 +17,7 @@ std::vector<Op> items_of(const DeviceProgram& device, bool forward) {
   return items;
 }
 
-// The device's items are those of device 0, on the stages `rank` further on.
+// Returns whether the device's items are those of device 0 with stages shifted by `rank`.
 bool follow(const std::vector<Op>& first, const std::vector<Op>& items, int rank, int devices) {
   return std::ranges::equal(first, items, [&](const Op& a, const Op& b) {
     return a.key.stage % devices == 0 && b.key.stage == a.key.stage + rank &&
@@ -36,7 +36,7 @@ bool items_agree(const Program& program) {
   return true;
 }
 
-// Of each backward item on the last device, and of p - 1 more, as if it had them.
+// The slot of each backward item on the last device, and of p - 1 imaginary ones after them.
 std::vector<int> backward_slots(const DeviceProgram& last, int devices) {
   std::vector<int> slots;
   int slot = devices - 2;
@@ -61,7 +61,7 @@ std::optional<SlotGrid> find_slot_grid(const Program& program) {
   SlotGrid grid;
   for (int rank = 0; rank < devices; ++rank) {
     std::vector<int>& slots = grid.slot_of.emplace_back();
-    int forwards = 0, half = -1;  // two halves of a slot: forward, backward
+    int forwards = 0, half = -1;  // a slot has two halves: forward, backward
     std::size_t backwards = 0;
     for (const Op& op : program.devices[rank].ops) {
       PENSTOCK_CHECK(is_action(op.kind), "slots are found before other ops are added");

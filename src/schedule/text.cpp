@@ -43,7 +43,7 @@ char letter_of(Kind kind) {
   }
 }
 
-// Takes a number off the front of `rest`, which is part of `token`.
+// Removes a number from the front of `rest`, which is part of `token`, and returns it.
 int take_number(std::string_view& rest, std::string_view token, std::string_view what, int most) {
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
   const auto end = std::find_if_not(rest.begin(), rest.end(), digit);
@@ -109,7 +109,7 @@ void parse_pair(std::string_view cell, std::vector<Action>& row) {
   row[row.size() - 2].overlaps_next = true;
 }
 
-// Messages name the row from 1; where the cell is, too, from 1.
+// Error messages count rows and columns from 1.
 std::vector<Action> parse_row(std::string_view line, std::size_t row_number, std::string_view origin) {
   std::vector<Action> row;
   if (line.ends_with('\r')) line.remove_suffix(1);

@@ -18,8 +18,7 @@ struct Event {
   Seconds end = 0;
 };
 
-// A span in which a device served a request of another device or, inside an op, waited for the reply to its
-// own.
+// A span in which a device served another's request, or waited inside an op for the reply to its own.
 struct ExchangeSpan {
   std::uint32_t exchange = 0;  // index into the program's exchanges
   Seconds start = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The events of a simulation that are still to come, in the order of time.
+// The event queue of a simulation, ordered by time.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace penstock::sim {
 
-// Something that happens to a device.
+// An event of a device.
 struct Happening {
   enum class What : std::uint8_t {
-    Wake,     // it looks whether it can go on
+    Wake,     // checks whether it can continue
     Worked,   // a segment of its own work is done
-    Served,   // a request of another is (value: exchange)
-    Message,  // one has arrived (from, value: channel)
-    Request,  // a request for exchange has (value: exchange)
-    Reply,    // to its own request
+    Served,   // the request of another device is done (value: exchange)
+    Message,  // a message has arrived (from, value: channel)
+    Request,  // an exchange request has arrived (value: exchange)
+    Reply,    // the reply to its own request has arrived
   };
   Seconds time = 0;
   What what = What::Wake;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A value per (peer, channel) of one device. Devices have few peers, so a search through a short list wins
-// over a map.
+// A value per (peer, channel) of one device. Devices have few peers, so a linear search is faster than a map.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +13,7 @@ namespace penstock::sim {
 template <class Value>
 class ChannelTable {
  public:
-  // The value, made empty when it is asked for first. The reference holds until another one is made.
+  // Returns the value, default-constructed on first use. The reference is valid until the next first use.
   Value& at(int peer, schedule::Channel channel) {
     const std::int64_t key =
         static_cast<std::int64_t>(peer) * schedule::kChannels + static_cast<int>(channel);

@@ -26,7 +26,7 @@ std::string sentence(const Program& program, const Stall& stall) {
   return text;
 }
 
-// The one that the device waits for, -1 if none: of a collective of all devices the first that has not come.
+// The device that the stall waits for, -1 if none; for a collective of all, the first that has not arrived.
 int next_device(const Program& program, const std::vector<Stall>& stalls, const Stall& stall) {
   const auto waited = [&](const Stall& of) -> const Op& {
     return program.devices[of.device].ops[of.waits_for];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words for a deadlock.
+// Describes a deadlock in words.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,9 @@
 namespace penstock::sim {
 
 inline constexpr std::uint32_t kNoOp =
-    static_cast<std::uint32_t>(-1);  // in place of the op that a device waits for
+    static_cast<std::uint32_t>(-1);  // "no op" in place of the op that a device waits for
 
-// Follows the first stalled device to the one it waits for, and so on until a device comes up twice or is
-// through.
+// Follows the waits from the first stalled device until a device comes up twice or has finished.
 Deadlock describe(const schedule::Program& program, std::vector<Stall> stalls);
 
 }  // namespace penstock::sim

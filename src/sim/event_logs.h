@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept of one device's ops while a program is simulated: all their times, which make the timeline, or
-// only the latest ones and what they add up to.
+// Event logs of one device during a simulation: all times, for the timeline, or only the latest times and the
+// totals.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,7 @@
 
 namespace penstock::sim {
 
-// Both logs have the same members. Ops begin in the order of the device's list, and in any order after
-// complete().
+// Both logs have the same interface. Ops begin in list order, or in any order after complete().
 class WholeLog {
  public:
   explicit WholeLog(const schedule::DeviceProgram& list) { events_.reserve(list.ops.size()); }
@@ -33,7 +32,7 @@ class WholeLog {
   void computed(std::uint32_t, const schedule::Event&) {}
   void prefetch(std::uint32_t index) const { __builtin_prefetch(events_.data() + index, 1); }
 
-  // Makes room for all ops; those not looked at so far have this event.
+  // Makes room for all ops; ops that did not begin yet get the event `none`.
   void complete(std::size_t count, const schedule::Event& none) { events_.resize(count, none); }
   std::vector<schedule::Event>& events() { return events_; }
 
@@ -41,9 +40,9 @@ class WholeLog {
   std::vector<schedule::Event> events_;
 };
 
-// A ring of the events of the last kWindow ops of the list. holds() is false for older ops, whose events are
-// overwritten, and for the oldest one in the ring: the next op overwrites it when it begins, though it may
-// have waited for it.
+// A ring with the events of the last kWindow ops of the list. holds() is false for older ops, whose events
+// are overwritten, and for the oldest op in the ring: the next op to begin overwrites it, but may have waited
+// for it.
 class RecentLog {
  public:
   explicit RecentLog(const schedule::DeviceProgram& list)
@@ -62,7 +61,7 @@ class RecentLog {
     event.end = end;
     last_ = std::max(last_, end);
   }
-  // A receive's message; from here on its event begins with the send.
+  // Sets the start of a receive's event to the start of its message's send.
   void departed(schedule::Event& receive, Seconds time) { receive.start = time; }
   void computed(std::uint32_t index, const schedule::Event& event) {
     const schedule::OpKind kind = ops_[index].kind;
@@ -80,8 +79,8 @@ class RecentLog {
   const InFlight& in_flight() const { return in_flight_.peaks(); }
 
  private:
-  // A kibibyte a device, so that hundreds of devices stay in the second-level cache. Most generators'
-  // programs wait for ops at most 5 back; those of breadth-first and of offloading for ops further back.
+  // 1 KiB per device, so that hundreds of devices fit in the L2 cache. Programs of most generators wait for
+  // ops at most 5 back; breadth-first and offloading wait for ops further back.
   static constexpr std::uint32_t kWindow = 64;
 
   std::vector<schedule::Event> ring_;

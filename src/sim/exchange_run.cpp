@@ -166,7 +166,7 @@ void ExchangeRun::arrive(int d, Mailbox& mailbox) {
   mailbox.waiting.pop_front();
 }
 
-// A collective that the device carries out alone, too.
+// Also for a collective in which the device is alone.
 void ExchangeRun::copy(int d, const Op& op) {
   const Seconds start = std::max(time_, devices_[d].ready[static_cast<int>(lane_of(op.kind))]);
   settle(d, devices_[d].next, start, start + costs_.seconds(d, devices_[d].next, op));
@@ -180,7 +180,7 @@ void ExchangeRun::settle(int d, std::uint32_t index, Seconds start, Seconds end)
   happen({.time = end, .what = Happening::What::Wake, .device = d});
 }
 
-// The last member to come ends it for all; those that wait to issue their next collective look again at once.
+// The last member to arrive ends it for all and wakes devices that wait to issue their next collective.
 void ExchangeRun::collective(int d, const Op& op) {
   const std::uint32_t index = devices_[d].next;
   Seconds& ready = devices_[d].ready[static_cast<int>(Lane::Collective)];
@@ -215,7 +215,7 @@ void ExchangeRun::begin_work(int d, std::vector<Segment> segments) {
   device.in_op = true;
 }
 
-// Begins when all have come and nobody serves.
+// The LOSS begins when all members have arrived and none of them is serving.
 void ExchangeRun::try_meeting(const Meeting& meeting) {
   const auto works = [&](const auto& member) { return devices_[member.first].working; };
   if (!meeting.complete || std::ranges::any_of(meeting.here, works)) return;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Event simulation of a program with exchange (schedule/exchange.h). It is no longest path, because
-// a device serves requests as they arrive: between any two segments of its own work (segments.h) and in every
-// wait, each request whole. All else is as in simulate.h, except that each device issues its ops in order, as
-// the interpreter does, and issues a collective when those before it have met.
+// Event simulation of a program with exchange (schedule/exchange.h). Not a longest path, because a device
+// serves requests as they arrive: between any two segments of its own work (segments.h) and in every wait,
+// each request as a whole. All else is as in simulate.h, except that each device issues its ops in order, as
+// the interpreter does, and issues a collective only when all members have joined the previous one.
 #pragma once
 
 #include <array>
@@ -23,36 +23,36 @@ namespace penstock::sim {
 
 Simulation simulate_exchange(const schedule::Program& program, const Costs& costs);
 
-// Its state, and the events it goes through: the devices' own ops in exchange_run.cpp, what they compute for
-// each other in exchange_run_serving.cpp. Program and costs outlive it.
+// State and event handlers: the devices' own ops in exchange_run.cpp, the work for each other in
+// exchange_run_serving.cpp. Program and costs must outlive it.
 class ExchangeRun {
  public:
   ExchangeRun(const schedule::Program& program, const Costs& costs);
   Simulation finish();
 
  private:
-  static constexpr Seconds kPending = -1;  // not known yet; times are never negative
+  static constexpr Seconds kPending = -1;  // unknown so far; times are never negative
 
   struct Mailbox {
     int arrived = 0;
-    Fifo<std::uint32_t> waiting;  // receives
+    Fifo<std::uint32_t> waiting;  // indices of posted receives
   };
 
   struct Device {
-    std::uint32_t next = 0;  // op
+    std::uint32_t next = 0;  // index of the current or next op
     bool in_op = false;
-    bool working = false;  // on a segment or for another
+    bool working = false;  // on a segment or on another device's request
     std::vector<Segment> segments;
     std::size_t segment = 0;
-    std::vector<std::uint32_t> own;    // exchange of the op
-    std::vector<Seconds> keys_arrive;  // of each
-    int replies = 0;                   // not come yet
-    Seconds waits_since = kPending;    // for replies
-    std::deque<std::uint32_t> inbox;
-    const Meeting* meeting = nullptr;               // LOSS
-    std::array<Seconds, schedule::kLanes> ready{};  // of copies and collectives
+    std::vector<std::uint32_t> own;                 // exchanges of the current op
+    std::vector<Seconds> keys_arrive;               // [index into own]
+    int replies = 0;                                // outstanding
+    Seconds waits_since = kPending;                 // start of the wait for replies
+    std::deque<std::uint32_t> inbox;                // requests to serve
+    const Meeting* meeting = nullptr;               // LOSS that waits for its members
+    std::array<Seconds, schedule::kLanes> ready{};  // when the lane is free: copies and collectives
     ChannelTable<Mailbox> mailboxes;
-    ChannelTable<Seconds> links;  // when each is free
+    ChannelTable<Seconds> links;  // when the link is free
   };
 
   void happen(const Happening& happening) { agenda_.add(happening); }
@@ -60,12 +60,12 @@ class ExchangeRun {
   schedule::Event& event_of(int d) { return timeline_.devices[d][devices_[d].next]; }
 
   void take(const Happening& now);
-  void advance(int d);  // as far as the device can go at this time
+  void advance(int d);  // as far as the device can run at this time
 
-  // Own ops. False when the device must wait, or is through.
+  // Own ops. Return false if the device must wait or has finished.
   bool begin_op(int d);
   bool run_segment(int d);
-  void issue(int d, const schedule::Op& op);  // of another lane than compute
+  void issue(int d, const schedule::Op& op);  // for lanes other than compute
   std::uint32_t blocker_of(int d) const;
   Seconds send(int d, const schedule::Op& op);
   void receive(int d, const schedule::Op& op);
@@ -78,7 +78,7 @@ class ExchangeRun {
   void try_meeting(const Meeting& meeting);
   std::vector<Stall> stalls() const;
 
-  // What devices compute for each other.
+  // Work of devices for each other.
   void serve(int d);
   void send_reply(int d, std::uint32_t number);
   void post_keys(int d);

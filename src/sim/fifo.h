@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A queue in one block of memory, a ring: smaller than std::deque, and it stays in the cache.
+// A queue as a ring in one block of memory: smaller than std::deque and cache-friendly.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ class Fifo {
   }
 
   std::vector<Value> ring_;
-  std::size_t first_ = 0, end_ = 0;  // counted from the beginning, so that they only grow
+  std::size_t first_ = 0, end_ = 0;  // counts of all pops and pushes; position in the ring: modulo its size
 };
 
 }  // namespace penstock::sim

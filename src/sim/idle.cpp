@@ -17,14 +17,14 @@ using schedule::Event;
 using schedule::ExchangeSpan;
 using schedule::Lane;
 
-// Waiting inside an op is no work.
+// Waiting inside an op is idle time.
 void add_waiting(DeviceTime& time, Seconds inside) {
   time.busy -= inside;
   time.idle.dependency += inside;
 }
 
-// Serving is work, wherever it was: inside an op it has been counted already. What the device waited for
-// meanwhile is not recorded; in the ramps that is known, else most wait for ops of other devices.
+// Serving is busy time; inside an op it is already counted. The cause of the wait that it replaces is not
+// recorded: in the ramps it is known, elsewhere most waits are for ops of other devices.
 void add_serving(DeviceTime& time, const ExchangeSpan& span, Seconds inside) {
   Seconds outside = span.end - span.start - inside;
   const bool in_ramp = span.end <= time.first_start || span.start >= time.last_end;
@@ -38,7 +38,7 @@ void add_serving(DeviceTime& time, const ExchangeSpan& span, Seconds inside) {
   }
 }
 
-// `departures`: of its receives, in issue order.
+// `departures`: one per receive, in issue order.
 DeviceTime account_device(const DeviceProgram& list, const std::vector<Event>& events,
                           const std::vector<Seconds>& departures, Seconds makespan) {
   std::vector<Seconds> departed(list.ops.size());
@@ -78,7 +78,7 @@ void split_imbalance(std::vector<DeviceTime>& devices, const schedule::Program& 
                      const schedule::Timeline& timeline, const Costs& costs) {
   const MeanCosts mean(program, timeline, costs);
   if (mean.all_equal()) return;
-  schedule::Program equal;  // equal ones need no exchange
+  schedule::Program equal;  // without exchange, which equal actions do not need
   if (!program.exchanges.empty()) (equal = program).exchanges.clear();
   const schedule::Program& plain = program.exchanges.empty() ? program : equal;
   const Simulation even = simulate(plain, mean);

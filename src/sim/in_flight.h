@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many slice-chunks a device holds at once. A question of order alone; no times needed.
+// How many slice-chunks a device has in flight. It depends only on the order, not on times.
 #pragma once
 
 #include <algorithm>
@@ -9,13 +9,13 @@
 namespace penstock::sim {
 
 struct InFlight {
-  int peak = 0;              // whose F has run and whose B or W has not
-  int peak_until_input = 0;  // whose F has run and whose B or I has not
+  int peak = 0;              // F has run, B or W has not
+  int peak_until_input = 0;  // F has run, B or I has not
 };
 
 class InFlightCount {
  public:
-  // The device's next op; those that are no actions change nothing.
+  // Counts the device's next op. Only actions have an effect.
   void add(schedule::OpKind kind) {
     using enum schedule::OpKind;
     if (kind == Forward) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compute lane of one device, accounted op by op in the order of its list, from a timeline or while it is
-// being simulated.
+// Accounts for the compute lane of one device, op by op in list order, from a timeline or during simulation.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +19,8 @@ class LaneAccount {
     actions_end_ = i;
   }
 
-  // The next compute op and its times. `waited(i)` are those of op i, which the op waits for; of a receive,
-  // from the start of the matching send to the message's arrival.
+  // Adds the next compute op and its times. `waited(i)`: the times of op i, which the op waits for; for a
+  // receive, from the start of the matching send to the arrival of the message.
   template <class Waited>
   void add(std::uint32_t index, const schedule::Event& event, const Waited& waited) {
     const schedule::Op& op = list_->ops[index];
@@ -38,7 +37,7 @@ class LaneAccount {
     reached_ = std::max(reached_, event.end);
   }
 
-  // After the last op.
+  // Call after the last op.
   DeviceTime finish(Seconds makespan) const {
     DeviceTime time = time_;
     time.idle.ramp += makespan - reached_;
@@ -46,7 +45,8 @@ class LaneAccount {
   }
 
  private:
-  // The gap [begin, end) before an op: first producers are not done, then bytes fly, then a copy is not done.
+  // Splits the gap [begin, end) before an op: first producers are not done, then bytes are in flight, then a
+  // copy is not done.
   template <class Waited>
   void explain(const schedule::Op& op, Seconds begin, Seconds end, const Waited& waited) {
     Seconds produced = begin;
@@ -71,9 +71,9 @@ class LaneAccount {
   }
 
   const schedule::DeviceProgram* list_;
-  std::uint32_t actions_end_ = 0;  // index behind the last action
-  bool acted_ = false;             // an action has been added
-  Seconds reached_ = 0;            // greatest end of the ops added
+  std::uint32_t actions_end_ = 0;  // index after the last action
+  bool acted_ = false;             // an action was added
+  Seconds reached_ = 0;            // latest end of the added ops
   DeviceTime time_;
 };
 

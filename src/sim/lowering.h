@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes that the passes give to the messages and copies of a program.
+// The bytes that the passes assign to the messages and copies of a program.
 #pragma once
 
 #include <memory>
@@ -11,14 +11,14 @@
 
 namespace penstock::sim {
 
-// Transfers, vocabulary visits and embedded parts, for programs whose slices are those of `bytes`.
+// Bytes of transfers, LOSS and embedding transfers, for programs with the slices of `bytes`.
 schedule::Lowering lowering_of(const std::shared_ptr<const RunBytes>& bytes);
 
-// Messages and records as the table has them; the share `offload` of each record leaves, 0 to 1. The table
-// outlives the lowering.
+// Messages and records from the table. `offload`: offloaded fraction of each record, 0 to 1. The table must
+// outlive the lowering.
 schedule::Lowering lowering_of(const CostTable& table, double offload);
 
-// Without a table: all records have so many bytes, messages none.
+// Without a table: every record has `record` bytes, messages have none.
 schedule::Lowering unit_lowering(double offload, Bytes record = kUnitRecord);
 
 }  // namespace penstock::sim

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collectives of a program while it is simulated: the k-th of the same members (schedule/meeting.h)
-// begins when all have come and ends after the longest of their times.
+// The collectives of a program during simulation: the k-th collective of the same members
+// (schedule/meeting.h) begins when all members have arrived and lasts for the longest of their times.
 #pragma once
 
 #include <algorithm>
@@ -15,9 +15,9 @@
 namespace penstock::sim {
 
 struct Meeting {
-  Seconds start = 0;                                // when the last of those that are here came
-  Seconds took = 0;                                 // the longest of their times
-  std::vector<std::pair<int, std::uint32_t>> here;  // device and op of each
+  Seconds start = 0;                                // latest arrival so far
+  Seconds took = 0;                                 // longest of their times
+  std::vector<std::pair<int, std::uint32_t>> here;  // device and op of the arrived members
   bool complete = false;
 
   Seconds end() const { return start + took; }
@@ -27,7 +27,7 @@ class Meetings {
  public:
   explicit Meetings(const schedule::Program& program) : program_(program) {}
 
-  // The device has come to a collective, which takes it `took`. The reference holds for good.
+  // The device arrives at a collective at `start`; `took` is its duration there. The reference stays valid.
   Meeting& come(int device, std::uint32_t index, Seconds start, Seconds took) {
     const schedule::Members members = schedule::meeting_of(device, program_.devices[device].ops[index]);
     Series& series = series_[members];
@@ -44,7 +44,7 @@ class Meetings {
 
  private:
   struct Series {
-    std::vector<std::uint32_t> come;  // [device] how often
+    std::vector<std::uint32_t> come;  // [device] number of arrivals
     std::deque<Meeting> meetings;
   };
 

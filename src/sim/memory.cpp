@@ -22,7 +22,7 @@ struct Change {
   Seconds time = 0;
   Bytes bytes = 0;
   Held held = Held::Records;
-  bool stands = false;  // for a moment at least, even if something goes at the same instant
+  bool stands = false;  // counts for the peak even if memory is freed at the same instant
 };
 
 // Collects what one device's ops allocate and free.
@@ -49,13 +49,13 @@ class Ledger {
       visit(list_.ops[i], events_[i]);
       if (computes) reached_ = events_[i].end;
     }
-    // No op waits for these: they are settled when they are done.
+    // No op waits for these copies: they are settled when they are done.
     for (const std::uint32_t copy : unsettled_) settle(copy, events_[copy].end);
     return std::move(changes_);
   }
   Bytes temporary() const { return temporary_; }
 
-  // After finish(): the most that was away at once, in the order of the list.
+  // Call after finish(). Peak of the offloaded bytes, in list order.
   Bytes away_peak() const { return away_peak_; }
 
  private:
@@ -79,13 +79,13 @@ class Ledger {
     if (is_send(op.kind)) hold(event.start, std::max(event.end, next_posted(op)), op.bytes, Held::Buffers);
     if (is_receive(op.kind)) hold(event.start, event.end, op.bytes, Held::Buffers);
     if (op.kind == OpKind::Offload) away_peak_ = std::max(away_peak_, away_ += op.bytes);
-    // Issued before the next compute op waits for anything, so before that gives room back.
+    // Issued before the next compute op waits for its copies, so before their memory is freed.
     if (op.kind == OpKind::Reload) changes_.push_back({reached_, op.bytes, Held::Records, true});
     if (op.kind == OpKind::Offload || op.kind == OpKind::Reload)
       unsettled_.insert(static_cast<std::uint32_t>(&op - list_.ops.data()));
   }
 
-  // Like copies: where the program issues a gather, where an op waits for a REDUCE_GRAD.
+  // As for copies, memory is allocated where a gather is issued and freed where an op awaits a REDUCE_GRAD.
   void visit_passing(const Op& op, const Event& event) {
     const StageBytes bytes = costs_.stage(op.key.stage);
     if (op.kind == OpKind::GatherWeights) changes_.push_back({reached_, bytes.weights, Held::Weights, true});
@@ -96,13 +96,13 @@ class Ledger {
       add(event.start, bytes.gradients, Held::Gradients);
   }
 
-  // A copy takes its room where the program issues it, and gives the other room back where the first compute
-  // op waits for it: memory depends on the order alone, not on how quick copies are.
+  // A copy's destination is allocated where the program issues it and its source is freed where the first
+  // compute op waits for it: memory depends only on the order, not on the speed of copies.
   void settle_copies(const Op& op, Seconds start) {
     for (const std::uint32_t wait : list_.after_of(op)) {
       if (unsettled_.erase(wait) > 0) settle(wait, start);
     }
-    // STEP waits for the last collective, and so for all.
+    // STEP waits for the last collective, hence for all of them.
     if (op.kind != OpKind::OptimizerStep) return;
     std::erase_if(unsettled_, [&](std::uint32_t wait) {
       if (list_.ops[wait].kind != OpKind::ReduceGradients) return false;
@@ -145,8 +145,8 @@ class Ledger {
     if (op.kind == OpKind::BackwardInput) add(event.end, bytes.weight_record, Held::WeightRecords);
   }
 
-  // F's output goes to the next stage, the gradient of B or I to the one before. Where that is another
-  // device's it goes by a message.
+  // F's output goes to the next stage, the gradient of B or I to the previous one. To a stage on another
+  // device it goes as a message.
   void hand_over(const Op& op, Seconds time, int towards) {
     if (stages_.contains(op.key.stage + towards)) handed_over_[{op.key, towards}] = time;
   }
@@ -158,8 +158,8 @@ class Ledger {
     handed_over_.erase(made);
   }
 
-  // When the receiver of this device's next message to that peer is ready for it; until then the message
-  // stays here, arrived or not.
+  // The time at which the receive of this device's next message to that peer is posted. Until then the
+  // message stays here, arrived or not.
   Seconds next_posted(const Op& send) {
     const auto channel = channel_of(send.kind);
     auto& [posted, next] = receives_[{send.peer, channel}];
@@ -174,7 +174,7 @@ class Ledger {
     return next < posted.size() ? posted[next++] : 0;
   }
 
-  // The last stage's device keeps the gradient of the loss that a visit leaves.
+  // The last stage's device keeps the loss gradient that a LOSS produces.
   void visit_vocabulary(const Op& op, const Event& event) {
     const ActionBytes taken = costs_.action(device_, op);
     temporary_ = std::max(temporary_, taken.temporary);
@@ -185,7 +185,7 @@ class Ledger {
     if (stages_.contains(program_.stages - 1)) add(event.end, costs_.record(op.key).logits, Held::Logits);
   }
 
-  // The last slice's backward contributes to the keys and values of all slices before it.
+  // The last slice's backward contributes to the K,V gradients of all earlier slices.
   void begin_kv_gradients(const Op& op, Seconds time) {
     for (int slice = 0; slice < program_.slices[op.key.micro_batch]; ++slice) {
       add(time, costs_.record(schedule::make_key(op.key.stage, op.key.micro_batch, slice)).kv_gradient,
@@ -206,21 +206,21 @@ class Ledger {
   const std::vector<Event>& events_;
   const schedule::Timeline& timeline_;
   const Costs& costs_;
-  const bool visits_;          // the vocabulary is sharded: LOSS leaves the gradient of the loss
-  std::set<int> stages_;       // whose forwards run here
-  std::set<int> passing_;      // of these, those that release their weights
-  std::set<int> contributed_;  // of those, those with gradients so far
+  const bool visits_;          // the vocabulary is sharded: LOSS produces the loss gradient
+  std::set<int> stages_;       // stages with forwards on this device
+  std::set<int> passing_;      // stages that release their weights
+  std::set<int> contributed_;  // passing stages with gradients so far
   std::vector<Change> changes_;
-  std::map<std::pair<schedule::Key, int>, Seconds> handed_over_;  // (key, towards) and since when
+  std::map<std::pair<schedule::Key, int>, Seconds> handed_over_;  // [key, towards] end of the producer
   struct Receives {
     std::vector<Seconds> posted;  // in order
     std::size_t next = 0;
   };
-  std::map<std::pair<int, schedule::Channel>, Receives> receives_;  // of messages to (peer, channel)
+  std::map<std::pair<int, schedule::Channel>, Receives> receives_;  // [peer, channel] the peer's receives
   Bytes away_ = 0;
   Bytes away_peak_ = 0;
-  Seconds reached_ = 0;                // end of the compute op before the one looked at
-  std::set<std::uint32_t> unsettled_;  // copies that no compute op has waited for
+  Seconds reached_ = 0;                // end of the previous compute op
+  std::set<std::uint32_t> unsettled_;  // copies and reductions that no compute op has waited for
   Bytes temporary_ = 0;
   std::set<std::pair<int, int>> begun_;  // (stage, micro-batch) whose backward has begun
 };

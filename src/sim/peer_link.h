@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one device has sent another while a program is simulated.
+// The messages from one device to another during a simulation.
 #pragma once
 
 #include <array>
@@ -10,13 +10,13 @@
 
 namespace penstock::sim {
 
-// Messages to one peer on one channel: either some have arrived or some receives wait, never both.
+// Messages to one peer on one channel: either messages or posted receives are waiting, never both.
 struct Mailbox {
-  Fifo<schedule::Event> arrivals;  // each from its send to its arrival
-  Fifo<std::uint32_t> waiting;     // ops of the peer
+  Fifo<schedule::Event> arrivals;  // from the start of the send to the arrival
+  Fifo<std::uint32_t> waiting;     // receives, indices into the peer's ops
 };
 
-// To one peer, shared by the channels.
+// The link to one peer, shared by the channels.
 struct PeerLink {
   int peer = 0;
   Seconds free = 0;

@@ -68,7 +68,7 @@ std::string head_of(const Result& result) {
          " of the step, " + percent(result.span_bubble_fraction) + " of the devices' spans\n";
 }
 
-// Sums of times are exact to rounding alone; a wait of 1e-13 s is none.
+// Prints rounding errors of sums, such as a wait of 1e-13 s, as 0.
 std::string settled(Seconds seconds, Seconds makespan) {
   constexpr double kRounding = 1e-9;
   return print_seconds(seconds < kRounding * makespan ? 0 : seconds);

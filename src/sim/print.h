@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A result as text: JSON for programs, a table for people.
+// Prints a result: as JSON for programs, as a table for people.
 #pragma once
 
 #include <string>
@@ -11,14 +11,14 @@ namespace penstock::sim {
 // {"schedule", "makespan_s", "bubble_fraction", "span_bubble_fraction", "devices": [{"busy_s", "idle_s",
 //  "idle_by_cause_s": {"ramp", "transfer", "copy", "imbalance", "dependency"}, "peak_in_flight",
 //  "peak_in_flight_until_input", "peak_bytes", "peak_bytes_by_category": {..}, "memory": [[time, bytes of
-//  each category..]..] when samples were kept}]}. Of a deadlocked program: {"schedule", "deadlock",
+//  each category..]..] if samples were kept}]}. For a deadlocked program: {"schedule", "deadlock",
 //  "stalls"}.
 std::string to_json(const Result& result);
 
-// A line of totals and a table with a row per device.
+// A line of totals and a table with one row per device.
 std::string to_table(const Result& result);
 
-// Two results of the same program as one table, row by row: measured beside simulated.
+// Two results of the same program in one table, row by row: measured next to simulated.
 std::string to_comparison(const Result& measured, const Result& simulated);
 
 }  // namespace penstock::sim

@@ -24,7 +24,7 @@ void add_bubbles(Result& result) {
   result.span_bubble_fraction = fraction(span_fractions, devices);
 }
 
-// While simulating; nothing where that needs the timeline.
+// Accounts during the simulation; returns nothing if that needs the timeline.
 std::optional<Result> evaluate_in_passing(const schedule::Program& program, const Costs& costs,
                                           const ResultOptions& options) {
   if (options.timeline || (options.memory && costs.holds_bytes())) return {};

@@ -14,7 +14,7 @@ using What = Segment::What;
 constexpr int kMostLayers = 8;
 constexpr int kMostChunks = 4;  // of a layer's attention
 
-// Where the attention lies among the stretches of products of one layer.
+// Numbers of product segments before and after the attention of one layer.
 struct LayerProducts {
   int before = 0;
   int after = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stretches of work of an op between two moments at which its device serves others, layer by layer: the
-// products in quarters of half a layer, and the attention chunk by chunk.
+// Splits an op's work into segments, layer by layer; between segments its device serves others. In each layer
+// the products are 4 segments (8 for a whole B) and the attention one or more chunks.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,23 @@ namespace penstock::sim {
 struct Segment {
   enum class What : std::uint8_t {
     Work,
-    Attention,    // work too
-    PostKeys,     // the owner's requests of this layer begin their way
-    PostQueries,  // and have all they need
+    Attention,    // also work
+    PostKeys,     // starts sending the keys and values of this layer's requests
+    PostQueries,  // sends the queries, which completes the requests
     Merge,        // waits for the replies
   };
   What what = What::Work;
   Seconds seconds = 0;
 };
 
-// `away`: the share of its attention that others compute; of a compute op.
+// For compute ops. `away`: share of its attention that others compute.
 std::vector<Segment> segments_of(const Costs& costs, int device, std::uint32_t index, const schedule::Op& op,
                                  double away);
 
-// What such a share of the attention takes in one layer as segments_of counts them.
+// The time of a share of the attention in one layer, with layers as in segments_of().
 Seconds seconds_of_layer(const AttentionShare& attention, double share);
 
-// Layers that segments_of tells apart: the stage's, but few of many.
+// Number of layers that segments_of() distinguishes: the stage's, up to a small maximum.
 int simulated_layers(const AttentionShare& share);
 
 }  // namespace penstock::sim

@@ -24,7 +24,7 @@ using schedule::Lane;
 using schedule::Op;
 using schedule::Program;
 
-constexpr Seconds kPending = -1;  // end of an op that has not ended (yet); times are never negative
+constexpr Seconds kPending = -1;  // end of an op that has not ended; times are never negative
 using schedule::kLanes;
 
 template <class Log>
@@ -34,19 +34,19 @@ struct Device {
 
   int number;
   const schedule::DeviceProgram* list;
-  Log log;                                  // of the ops looked at so far; wide: of all
-  std::uint32_t next = 0;                   // first op not looked at yet
-  std::uint32_t open = 0;                   // receives and collectives begun and not ended
-  std::uint32_t blocker = kNoOp;            // the op whose end the next one waits for
+  Log log;                                  // events of the visited ops; wide: of all ops
+  std::uint32_t next = 0;                   // first op not visited yet
+  std::uint32_t open = 0;                   // number of receives and collectives begun and not ended
+  std::uint32_t blocker = kNoOp;            // the op whose end the next op waits for
   bool queued = true;                       // in the list of devices to advance
-  bool wide = false;                        // lanes go on past a stalled op of another lane
-  std::array<Seconds, kLanes> ready{};      // when the lane takes its next op; kPending: not known
-  std::array<std::uint32_t, kLanes> met{};  // the collective that holds the lane, where ready is pending
+  bool wide = false;                        // lanes run ahead of a stalled op of another lane
+  std::array<Seconds, kLanes> ready{};      // when the lane takes its next op; kPending: unknown
+  std::array<std::uint32_t, kLanes> met{};  // the collective that holds the lane, if ready is pending
   std::vector<PeerLink> links;              // outgoing
-  std::array<Fifo<std::uint32_t>, kLanes> deferred;  // wide: ops looked at that wait, per lane
+  std::array<Fifo<std::uint32_t>, kLanes> deferred;  // wide: visited ops that wait, per lane
 
-  // Devices have few peers, so a search through a short list wins over a map. The reference holds until
-  // another link is made.
+  // Devices have few peers, so a linear search is faster than a map. The reference is valid until another
+  // link is made.
   PeerLink& link_to(int peer) {
     for (PeerLink& link : links) {
       if (link.peer == peer) return link;
@@ -113,13 +113,13 @@ class Run {
     }
   }
 
-  // Devices take turns after a few ops each, and more of them than the first-level cache holds or a processor
-  // follows in memory by itself. So each fetches its own ops of two or three turns on from memory (advance),
-  // and what the next device begins with from the second-level cache (fetch). GCC takes a function that only
-  // fetches for one without effect and drops its calls, unless it is inlined before.
+  // Devices take turns after a few ops each, and there are more devices than fit in the L1 cache or the
+  // hardware prefetcher follows. So each device prefetches its own ops two or three turns ahead from memory
+  // (advance), and the first data of the next device from the L2 cache (fetch). GCC considers a function that
+  // only prefetches free of side effects and drops its calls, unless it is inlined first.
   [[gnu::always_inline]] static void fetch(const Device& device) {
     const Op* op = device.list->ops.data() + device.next;
-    for (const int i : {0, 2, 4}) __builtin_prefetch(op + i);  // two are a line
+    for (const int i : {0, 2, 4}) __builtin_prefetch(op + i);  // two ops per cache line
     device.log.prefetch(device.next);
     for (const PeerLink& link : device.links) {
       for (const Channel channel : {Channel::Forward, Channel::Backward})
@@ -127,7 +127,7 @@ class Run {
     }
   }
 
-  // The quick way: ops in issue order until one must wait.
+  // The fast path: ops in issue order until one must wait.
   void advance(Device& device) {
     constexpr std::uint32_t kAhead = 24;  // ops; 16 to 32 take the same time
     const auto& [ops, after] = *device.list;
@@ -141,7 +141,7 @@ class Run {
     device.next = next;
   }
 
-  // The thorough way, needed only when no device gets on by the quick one: lanes overtake each other.
+  // The slow path, needed only if no device makes progress on the fast path: lanes overtake each other.
   void advance_lanes(Device& device) {
     for (bool progress = true; progress;) {
       progress = false;
@@ -173,7 +173,7 @@ class Run {
     to_advance_.push_back(device.number);
   }
 
-  // Runs the op if everything it waits for has ended; otherwise notes what it waits for.
+  // Runs the op if everything that it waits for has ended; else records the blocker.
   bool try_run(Device& device, std::uint32_t index) {
     const Op& op = device.list->ops[index];
     const Lane lane = lane_of(op.kind);
@@ -195,7 +195,7 @@ class Run {
     return true;
   }
 
-  // Carries out an op that may start at `start`; returns when its lane takes the next one.
+  // Runs an op that may start at `start`; returns when its lane takes the next op.
   Seconds run(Device& device, std::uint32_t index, const Op& op, Lane lane, Seconds start) {
     Event& event = device.log.begin(index);
     event = {start, kPending};
@@ -244,7 +244,7 @@ class Run {
     mailbox.arrivals.pop_front();
   }
 
-  // The last member to come ends it for all.
+  // The last member to arrive ends it for all.
   Seconds meet(Device& device, std::uint32_t index, const Op& op, Lane lane, Seconds start) {
     const Meeting& meeting =
         meetings_.come(device.number, index, start, costs_.seconds(device.number, index, op));
@@ -264,25 +264,25 @@ class Run {
     return meeting.end();
   }
 
-  // Not of a transfer.
+  // For ops other than transfers.
   void end_op(Device& device, std::uint32_t index, Lane lane, Event& event, Seconds end) {
     device.log.set_end(event, end);
     if (lane == Lane::Compute) device.log.computed(index, event);
   }
 
-  // When the receive is posted and its message is there.
+  // The receive ends when it is posted and its message has arrived.
   void end_receive(Device& device, Event& event, const Event& message) {
     device.log.set_end(event, std::max(event.start, message.end));
     device.log.departed(event, message.start);
   }
 
-  // Of an op that began earlier.
+  // The event of an op that began earlier.
   Event& look_up(Device& device, std::uint32_t index) {
     if (!device.log.holds(index)) forgotten_ = true;
     return device.log[index];
   }
 
-  // An op has ended that others of the device may have waited for.
+  // Wakes the device after an open op has ended, if its next op may have waited for it.
   void go_on_after(Device& device, std::uint32_t index) {
     --device.open;
     if (!device.wide && device.blocker != index) return;
@@ -317,7 +317,7 @@ class Run {
       if (devices_[d].log[wait].end == kPending) return wait;
     }
     if (is_receive(list.ops[index].kind)) return index;
-    for (std::uint32_t i = index; i > 0; --i) {  // an open collective before it on its lane
+    for (std::uint32_t i = index; i > 0; --i) {  // an open collective earlier on the same lane
       const bool same_lane = lane_of(list.ops[i - 1].kind) == lane_of(list.ops[index].kind);
       if (same_lane) return devices_[d].log[i - 1].end == kPending ? i - 1 : index;
     }
@@ -329,7 +329,7 @@ class Run {
   std::vector<Device> devices_;
   Meetings meetings_;
   std::deque<int> to_advance_;
-  bool forgotten_ = false;  // a time that is no longer in a log was needed
+  bool forgotten_ = false;  // a needed time was no longer in a log
 };
 
 }  // namespace

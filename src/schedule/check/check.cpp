@@ -50,7 +50,7 @@ std::vector<Finding> check(const Schedule& schedule, std::size_t limit) {
   find_bad_overlaps(*table, findings);
   const bool is_ordered = findings.count() == before && !findings.full();
   if (is_ordered)
-    find_deadlock(*table, findings);  // what is misordered waits for itself: one finding is enough
+    find_deadlock(*table, findings);  // a misordered action waits for itself: one finding is enough
   find_bad_reductions(*table, true, findings);
   return findings.take();
 }
@@ -65,7 +65,7 @@ std::vector<Finding> check(const Program& program, std::size_t limit) {
   find_misordered(*units, findings);
   find_bad_reductions(*units, false, findings);
   find_bad_steps(program, findings);
-  if (findings.count() > 0) return findings.take();  // what follows takes the actions for granted
+  if (findings.count() > 0) return findings.take();  // the next rules rely on legal actions
   OpTable table(program, *units);
   table.fill(findings);
   if (findings.count() > 0) return findings.take();

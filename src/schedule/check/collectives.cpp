@@ -13,7 +13,7 @@
 namespace penstock::schedule {
 namespace {
 
-// [device] the cells of its collectives with the same members, in order.
+// [device] cells of its collectives with the same members, in order.
 using Rows = std::vector<std::vector<Cell>>;
 
 std::map<Members, Rows> collectives_of(const OpTable& table) {
@@ -40,7 +40,7 @@ bool same_collective(const Op& a, const Op& b) {
 
 std::string with_bytes(const Op& op) { return " of " + std::to_string(op.bytes) + " bytes"; }
 
-// Whether the two devices issue the same ones; adds where they part.
+// Returns whether the two devices issue the same collectives; adds a finding at the first difference.
 bool agree(const OpTable& table, const Rows& rows, int first, int device, Findings& findings) {
   const auto &theirs = rows[first], &mine = rows[device];
   const std::size_t both = std::min(theirs.size(), mine.size());
@@ -63,11 +63,11 @@ bool agree(const OpTable& table, const Rows& rows, int first, int device, Findin
   return false;
 }
 
-// What one device does with a unit's weights and gradients.
+// The state of one unit's weights and gradients on a device.
 struct UnitState {
   Cell last_contribution = kNoCell;
-  Cell last_use = kNoCell;  // of the weights, so far
-  Cell gathered = kNoCell;  // since the last release
+  Cell last_use = kNoCell;  // latest use of the weights so far
+  Cell gathered = kNoCell;  // the gather since the last release
   Cell released = kNoCell;
   std::map<mesh::Group, Cell> reduced;
 };
@@ -149,7 +149,7 @@ class DeviceCollectives : DeviceJudge {
                        std::to_string(device_) + " never runs it, although other gradients are reduced"});
   }
 
-  Cell last_ = kNoCell;  // on the collective lane, so far
+  Cell last_ = kNoCell;  // latest op on the collective lane so far
   bool has_visits_ = false;
   bool releases_ = false;
   bool gathers_ = false;

@@ -26,7 +26,7 @@ void for_each_contained(const UnitTable& table, const Findings& findings, Visit 
   }
 }
 
-// The whole backward and a half of a split one are both there; the later of the two is at fault.
+// Both a whole backward and half of a split one exist; the later of the two is at fault.
 void tell_mixed(const Wording& wording, Cell whole, Cell half, Findings& findings) {
   const auto [first, second] = std::minmax(whole, half);
   findings.add(wording.located(Rule::Mixed, second,
@@ -47,7 +47,7 @@ bool has_other_action_on(const UnitTable& table, TableEntry unit, Kind but, int 
 
 struct Absent {
   Action action;
-  Cell witness = kNoCell;  // runs on the device that ought to run it
+  Cell witness = kNoCell;  // an action of the same unit, on the device that should run the absent one
 };
 
 std::optional<Absent> first_absent(const TableEntry& unit, int stage, int j, int i) {
@@ -68,8 +68,8 @@ void tell_missing(const Wording& wording, const Absent& absent, Findings& findin
   findings.add({Rule::Missing, -1, -1, absent.action, text});
 }
 
-// Too few actions for the numbers they name: adds the first missing forwards. A micro-batch may have lost all
-// its slices.
+// Returns true, and adds the first missing forwards, if there are too few actions for the numbers they name.
+// A micro-batch may have lost all its slices.
 bool find_sparse(const Schedule& schedule, const Extent& extent, Findings& findings) {
   std::vector<Action> forwards;
   std::int64_t cells = 0;
@@ -125,7 +125,7 @@ void find_strays(const UnitTable& table, Findings& findings) {
   std::vector<Cell> homes(static_cast<std::size_t>(extent.stages) * extent.micro_batches(), kNoCell);
   for_each_contained(table, findings, [&](const Action& action, int device, Cell cell) {
     TableEntry unit = table.unit(action.key);
-    if (unit.of(action.kind) != cell) return;  // a duplicate has been told of
+    if (unit.of(action.kind) != cell) return;  // a duplicate, reported already
     Cell& home =
         homes[static_cast<std::size_t>(action.key.stage) * extent.micro_batches() + action.key.micro_batch];
     if (home == kNoCell) home = cell;

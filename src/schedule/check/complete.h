@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules about what runs at all: every F and B (or I and W) exactly once, on one device for each
-// micro-batch.
+// The rules about completeness: every F and B (or I and W) runs exactly once, and a stage runs on one device
+// for each micro-batch.
 #pragma once
 
 #include <optional>
@@ -10,10 +10,10 @@
 
 namespace penstock::schedule {
 
-// Adds what breaks them (Range, Duplicate, Mixed, Home, Missing) and returns the table that the other rules
-// need. No table when there are far too few actions for the numbers they name, so that it would not be
-// justified; findings are not empty then. Of duplicates on two devices the table keeps the one beside the
-// unit's other actions.
+// Adds violations (Range, Duplicate, Mixed, Home, Missing) and returns the table that the other rules need.
+// Returns no table, and adds findings, if there are far too few actions for the numbers they name: its size
+// would not be justified. Of duplicates on two devices the table keeps the one on the device of the unit's
+// other actions.
 std::optional<UnitTable> tabulate(const Schedule& schedule, Findings& findings);
 
 }  // namespace penstock::schedule

@@ -15,7 +15,7 @@ int next_in_circle(const UnitTable& table, const ScheduleRun& run, int device) {
   return table.place(run.waits_for(device)).device;
 }
 
-// Every stuck device waits for a stuck one, so following them ends in a circle.
+// Every stuck device waits for a stuck one, so following the waits ends in a cycle.
 std::vector<int> find_circle(const UnitTable& table, const ScheduleRun& run) {
   int device = 0;
   while (run.waits_for(device) == kNoCell) ++device;

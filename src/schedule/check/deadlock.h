@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rule across devices: actions must not wait for each other in a circle.
+// The rule across devices: actions must not wait for each other in a cycle.
 #pragma once
 
 #include "schedule/check/findings.h"
@@ -7,7 +7,7 @@
 
 namespace penstock::schedule {
 
-// One finding for each device of one circle.
+// Adds one finding per device of one cycle.
 void find_deadlock(const UnitTable& table, Findings& findings);
 
 }  // namespace penstock::schedule

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rules about one device's ops share: the op under judgement, and whether another is done when it
+// Base of the rules about one device's ops: the op being checked, and whether another op is done when it
 // starts.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace penstock::schedule {
 
-// Refers to the table and the findings, which outlive it.
+// Keeps references to the table and the findings, which must outlive it.
 class DeviceJudge {
  public:
   DeviceJudge(const OpTable& table, int device, Findings& findings)
@@ -24,7 +24,7 @@ class DeviceJudge {
  protected:
   const Op& op_at(Cell cell) const { return table_.program().devices[device_].ops[cell - begin_]; }
 
-  // An op that is not there is not needed.
+  // Adds a finding unless `need` is done when the checked op starts. kNoCell needs nothing.
   void need_done(Cell need, Rule rule) {
     if (need == kNoCell || knowledge_.is_done(need - begin_, cell_ - begin_)) return;
     tell(rule, " may start before " + text_of(need) + " is done: it does not wait for it");
@@ -42,7 +42,7 @@ class DeviceJudge {
   const int device_;
   const Cell begin_;
   Findings& findings_;
-  Cell cell_ = 0;  // under judgement
+  Cell cell_ = 0;  // of the op being checked
 
  private:
   const Knowledge knowledge_;

@@ -14,10 +14,10 @@
 namespace penstock::schedule {
 namespace {
 
-// A slot's forwards or its backwards.
+// The forwards or the backwards of a slot: (slot, backward).
 using Half = std::pair<int, bool>;
 
-// The half slots of a program's actions, and how many devices run each.
+// The half slots of a program's actions, and the number of devices in each.
 class HalfSlots {
  public:
   HalfSlots(const Program& compute_only, const SlotGrid& grid) {
@@ -120,7 +120,7 @@ class Judge {
 
   const OpTable& table_;
   Findings& findings_;
-  std::map<PassKey, int> next_;  // half, by owner's action
+  std::map<PassKey, int> next_;  // [owner's action] expected first half of its next exchange
 };
 
 }  // namespace

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Can the exchanges of a program be carried out? The owner and its partner run the named actions in one slot,
-// in which all devices run the same kind of work. Only keys of earlier slices move, and the parts of one
-// action follow each other without a gap (exchange.h). Where they begin is not checked: it is the first half
-// that the action's documents read, which a program does not say. So a first part that is missing is not
-// found.
+// The rules about exchanges. The owner and its partner run the named actions in the same slot, and in this
+// slot all devices run the same kind of work. Only keys of earlier slices move, and the parts of one action
+// follow each other without a gap (exchange.h). The first half is not checked: it depends on the documents
+// that the action reads, which a program does not contain. So a missing first part is not found.
 //
-// Exchange adds no deadlock, not even between devices that attend for each other: an owner waits for its
-// partners alone, and a device that waits, for whatever reason, serves.
+// Exchange adds no deadlock, not even between devices that serve each other: an owner waits only for its
+// partners, and a device serves during every wait.
 #pragma once
 
 #include "schedule/check/findings.h"

@@ -27,8 +27,7 @@ std::int64_t count_compute(const Schedule& schedule) {
   return count;
 }
 
-// How often each number occurs. Of N actions at most N numbers are named, so the first gap is at N or before
-// it.
+// Counts how often each number occurs. N actions name at most N numbers, so the first gap is at N or before.
 template <typename NumberOf>
 Counts count_numbers(const Schedule& schedule, std::int64_t size, std::int64_t actions, NumberOf number_of) {
   Counts counts(static_cast<std::size_t>(std::clamp<std::int64_t>(size, 0, actions)));
@@ -39,7 +38,7 @@ Counts count_numbers(const Schedule& schedule, std::int64_t size, std::int64_t a
   return counts;
 }
 
-// A number that one action names where others are named by many is that action's mistake.
+// A number that only one action names, while many name each of the others, is a mistake of that action.
 bool is_stray(std::int64_t count, std::int64_t actions, std::int64_t numbers) {
   return count == 1 && numbers > 1 && actions - 1 >= 3 * (numbers - 1);
 }
@@ -51,7 +50,7 @@ int first_gap(std::span<const std::int64_t> counts, std::int64_t actions) {
   return static_cast<int>(gap - counts.begin());
 }
 
-// Slices of each micro-batch up to its first gap.
+// The number of slices of each micro-batch up to its first gap.
 std::vector<int> slice_extents(const Schedule& schedule, const Counts& actions_of, int micro_batches) {
   std::vector<std::int64_t> begin{0};
   for (int j = 0; j < micro_batches; ++j) {
@@ -80,7 +79,7 @@ std::string slice_text(int slice, int micro_batch) {
   return number_text("slice", slice) + " of " + number_text("micro-batch", micro_batch);
 }
 
-// Tells of the first action beyond each gap.
+// Reports the first action beyond each gap.
 class Beyond {
  public:
   Beyond(const Schedule& schedule, const Extent& extent, Findings& findings)

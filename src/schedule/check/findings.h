@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the rules of check() put what they find: the first `limit` findings are kept, texts are formed only
-// for those.
+// Collects the findings of check(). Keeps only the first `limit`; rules test full() before they form texts.
 #pragma once
 
 #include <cstddef>

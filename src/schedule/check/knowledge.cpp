@@ -9,7 +9,7 @@ namespace {
 
 std::size_t number_of(Lane lane) { return static_cast<std::size_t>(lane); }
 
-// On these an op starts when the one before it has finished.
+// True for lanes on which an op starts when the previous one has finished.
 bool finishes_in_order(Lane lane) { return lane != Lane::Send && lane != Lane::Receive; }
 
 }  // namespace
@@ -22,7 +22,7 @@ Knowledge::Knowledge(const DeviceProgram& device) : device_(device) {
   place_.reserve(device.ops.size());
   named_.assign(device.ops.size(), never);
   Counts sizes{};
-  std::array<Counts, kLanes> last{};  // of the last op on each lane
+  std::array<Counts, kLanes> last{};  // [lane] started_ of its latest op
   for (const Op& op : device.ops) {
     const std::size_t lane = number_of(lane_of(op.kind));
     Counts counts = last[lane];

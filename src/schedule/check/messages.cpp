@@ -33,7 +33,7 @@ Queues messages_of(const OpTable& table) {
   return queues;
 }
 
-// The receive is of what the send sends.
+// Returns whether the receive matches the content of the send.
 bool meets(const Op& send, const Op& receive) {
   if (send.bytes != receive.bytes) return false;
   if (is_embedding_transfer(send.kind)) {

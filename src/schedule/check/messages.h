@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rule about messages: per (source, destination, channel) the k-th send and the k-th receive are of the
-// same thing.
+// The rule about messages: per (source, destination, channel), the k-th send and the k-th receive have the
+// same content.
 #pragma once
 
 #include <vector>
@@ -10,10 +10,10 @@
 
 namespace penstock::schedule {
 
-// [cell] the op on the other device that a transfer meets; kNoCell for the others.
+// [cell] the matching transfer on the other device; kNoCell for other ops.
 using Partners = std::vector<Cell>;
 
-// Adds what does not match (Unmatched), one finding for each (source, destination, channel).
+// Adds one finding (Unmatched) per (source, destination, channel) that does not match.
 Partners match_messages(const OpTable& table, Findings& findings);
 
 }  // namespace penstock::schedule

@@ -22,7 +22,7 @@ Action action_of(const Op& op) {
   return {op.key, kind, false};
 }
 
-// What is wrong with the op on its own; empty when nothing is.
+// Describes what is wrong with the op by itself; empty if nothing is.
 std::string malformation(const Program& program, int device, std::uint32_t index) {
   const DeviceProgram& row = program.devices[device];
   const Op& op = row.ops[index];

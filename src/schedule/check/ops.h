@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program's ops beside the cells of its schedule: where the transfers and copies of every (stage,
-// micro-batch, slice) are, and the rules that concern one op at a time.
+// A table of a program's ops: the transfers and copies of every (stage, micro-batch, slice), and the rules
+// that concern one op at a time.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@
 
 namespace penstock::schedule {
 
-// The compute ops as actions and every other op as an idle cell, so that a cell is an op.
+// Returns a schedule with the compute ops as actions and every other op as an idle cell: cells number ops.
 Schedule actions_of(const Program& program);
 
-// Indices and peers that exist; the other rules rely on them. Range.
+// Adds a finding (Range) for indices or peers that do not exist; the other rules rely on this one.
 void find_malformed(const Program& program, Findings& findings);
 
-// When any device has a STEP, each has one, and no compute comes after it. Missing, Duplicate, Order.
+// Rule: if any device has a STEP, each has one, and no compute follows it. Adds Missing, Duplicate, Order.
 void find_bad_steps(const Program& program, Findings& findings);
 
-// The ops of one (stage, micro-batch, slice) beside its actions.
+// The ops of one (stage, micro-batch, slice) other than its actions.
 struct UnitOps {
   Cell send_forward = kNoCell;
   Cell receive_forward = kNoCell;
@@ -34,23 +34,23 @@ struct UnitOps {
   Cell& of(OpKind kind);
 };
 
-// Refers to the program and the table, which must be free of findings.
+// Keeps references to the program and the table, which must be free of findings.
 class OpTable {
  public:
   OpTable(const Program& program, const UnitTable& units) : program_(program), units_(units) {}
 
-  // Fills the table; ops of no unit of their device (Range, Home) and repeated ones (Duplicate) become
-  // findings.
+  // Fills the table. Adds findings for ops whose unit does not exist (Range) or is on another device (Home),
+  // and for repeated ops (Duplicate).
   void fill(Findings& findings);
 
   const Program& program() const { return program_; }
   const UnitTable& units() const { return units_; }
 
-  // Of an op whose key is the schedule's.
+  // The op's key must be in the schedule.
   const UnitOps& ops(const Op& op) const { return ops_[units_.extent().index(op.key)]; }
   const TableEntry& unit(const Op& op) const { return units_.unit(op.key); }
 
-  // The device that runs the stage for the op's micro-batch; -1 for a stage that is none.
+  // The device that runs the key's stage for its micro-batch; -1 if there is no such stage.
   int home(const Key& key) const;
 
   const Op& op(Cell cell) const;

@@ -14,7 +14,7 @@ bool is_pair(const Action& first, const Action& second) {
   return computes && forwards == 1 && !second.overlaps_next;
 }
 
-// What a device does with one stage.
+// The ops of one stage on one device.
 struct StageOnDevice {
   int device = -1;
   Cell reduction = kNoCell;
@@ -93,7 +93,7 @@ class Reductions {
   const bool every_stage_;
   Findings& findings_;
   std::vector<StageOnDevice> stages_;
-  std::vector<int> begun_;  // stages met on the present device
+  std::vector<int> begun_;  // stages seen on the current device
 };
 
 bool has_reductions(const Schedule& schedule) {

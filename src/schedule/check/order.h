@@ -7,14 +7,14 @@
 
 namespace penstock::schedule {
 
-// No action before one of its own device that it needs.
+// Rule: no action comes before a dependency on its own device.
 void find_misordered(const UnitTable& table, Findings& findings);
 
-// An overlapped pair is one forward and one backward, and neither needs the other.
+// Rule: an overlapped pair is one forward and one backward, and neither depends on the other.
 void find_bad_overlaps(const UnitTable& table, Findings& findings);
 
-// A REDUCE_GRAD comes once, after all backwards of its stage on the device. With `every_stage`, when the
-// schedule has any, then every stage on every device has one.
+// Rule: a REDUCE_GRAD comes once, after all backwards of its stage on the device. With `every_stage`, a
+// schedule that has any has one for every stage on every device.
 void find_bad_reductions(const UnitTable& table, bool every_stage, Findings& findings);
 
 }  // namespace penstock::schedule

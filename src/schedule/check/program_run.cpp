@@ -9,7 +9,7 @@
 namespace penstock::schedule {
 namespace {
 
-// A lane of a device, numbered through all devices.
+// A lane of a device, numbered across all devices.
 using LaneNumber = int;
 
 bool lane_finishes_in_order(LaneNumber lane) {
@@ -31,7 +31,7 @@ class ProgramRun {
     for (Cell cell = 0; cell < table.units().cells(); ++cell) queues_[lane_of_cell(cell)].push_back(cell);
   }
 
-  // True when every op has started.
+  // Returns true if every op has started.
   bool run() {
     for (LaneNumber lane = 0; lane < std::ssize(queues_); ++lane) ready_.push_back(lane);
     while (!ready_.empty()) {
@@ -42,7 +42,7 @@ class ProgramRun {
     return first_stuck() < 0;
   }
 
-  // Heads of stuck lanes that wait for each other.
+  // The heads of stuck lanes that wait for each other.
   std::vector<Cell> circle() const {
     Cell cell = head(first_stuck());
     for (std::size_t step = 0; step < queues_.size(); ++step) cell = head(lane_of_cell(needed_by(cell)));
@@ -55,7 +55,7 @@ class ProgramRun {
     return circle;
   }
 
-  // The op at the head of a stuck lane is waiting for this one, which has not started.
+  // The op, not started yet, for which the op at the head of a stuck lane waits.
   Cell needed_by(Cell cell) const {
     const Cell unfinished = first_unfinished(cell);
     const Cell waited = unfinished != kNoCell ? unfinished : cell;
@@ -105,7 +105,7 @@ class ProgramRun {
 
   bool meets(Cell cell) const { return meetings_.of[cell] != kNoCell; }
 
-  // The first member's part of the cell's meeting that has not started.
+  // The first cell of the collective's meeting that has not started.
   Cell first_absent(Cell cell) const {
     for (const Cell member : meetings_.cells[meetings_.of[cell]]) {
       if (!started_[member]) return member;
@@ -146,7 +146,7 @@ class ProgramRun {
   std::vector<std::size_t> next_;          // [lane]
   std::vector<bool> started_;              // [cell]
   std::vector<bool> done_;                 // [cell]
-  std::vector<std::uint8_t> waiting_;      // [cell] a bit for each lane of its device that waits for it
+  std::vector<std::uint8_t> waiting_;      // [cell] bit mask of the lanes of its device that wait for it
   std::vector<LaneNumber> ready_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a program without times, as strictly as any transport may: a message arrives when its send and its
-// receive have both started, a collective ends when all its members are at it.
+// Runs a program without times, under the strictest transport semantics: a message arrives when its send and
+// its receive have both started (rendezvous); a collective ends when all its members have started it.
 #pragma once
 
 #include "schedule/check/collectives.h"
@@ -10,8 +10,8 @@
 
 namespace penstock::schedule {
 
-// One finding for each op of one circle of ops that wait for each other. Every transfer must have its
-// partner, and every collective one of each member.
+// Adds one finding per op of one cycle of ops that wait for each other. Every transfer must have its partner
+// and every collective all its members.
 void find_program_deadlock(const OpTable& table, const Partners& partners, const Meetings& meetings,
                            Findings& findings);
 

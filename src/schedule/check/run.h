@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a schedule without times: every device walks its row and waits for what its next action needs. What no
-// device runs is not waited for.
+// Runs a schedule without times: every device walks its row and waits for the dependencies of its next
+// action. A dependency that no device runs is ignored.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class ScheduleRun {
   }
 
   // Calls start(device, first cell, cells) for every action or overlapped pair, in an order that respects all
-  // needs. True when every device comes to its end.
+  // dependencies. Returns true if every device reaches its end.
   template <typename Start>
   bool run(Start start) {
     while (!ready_.empty()) {
@@ -39,8 +39,8 @@ class ScheduleRun {
     return std::ranges::all_of(waits_for_, [](Cell cell) { return cell == kNoCell; });
   }
 
-  // After a run that got stuck: where the device stands, and the first thing that its next action still needs
-  // (kNoCell at its end).
+  // After a run that got stuck: the device's next cell, and the first unmet dependency of its next action
+  // (kNoCell if the device reached its end).
   Cell stands_at(int device) const { return next_[device]; }
   Cell waits_for(int device) const { return waits_for_[device]; }
 
@@ -85,7 +85,7 @@ class ScheduleRun {
   std::vector<bool> done_;                 // [cell]
   std::vector<Cell> next_;                 // [device]
   std::vector<Cell> waits_for_;            // [device]
-  std::vector<std::vector<int>> waiting_;  // [device] those that wait for one of its cells
+  std::vector<std::vector<int>> waiting_;  // [device] devices that wait for one of its cells
   std::vector<int> ready_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which cell runs what: the F, B, I and W of every (stage, micro-batch, slice), and what each of them needs.
+// The cells of the F, B, I and W of every (stage, micro-batch, slice), and the dependencies of each.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace penstock::schedule {
 
-// Cells are numbered through all rows.
+// Cells are numbered across all rows.
 using Cell = std::uint32_t;
 inline constexpr Cell kNoCell = static_cast<Cell>(-1);
 
@@ -20,14 +20,14 @@ struct CellPlace {
   int position = -1;
 };
 
-// The cells of one (stage, micro-batch, slice); of duplicates the first.
+// The cells of one (stage, micro-batch, slice). Of duplicates the first counts, unless tabulate() swaps them.
 struct TableEntry {
   Cell forward = kNoCell;
   Cell backward = kNoCell;
   Cell input = kNoCell;
   Cell weight = kNoCell;
 
-  // What hands the gradient on: the B or the I.
+  // The cell that passes the gradient on: the B or I.
   Cell gradient() const { return backward != kNoCell ? backward : input; }
   Cell& of(Kind kind) {
     if (kind == Kind::Forward) return forward;
@@ -36,7 +36,7 @@ struct TableEntry {
   }
 };
 
-// Refers to the schedule it was built from.
+// Keeps a reference to the schedule, which must outlive it.
 class UnitTable {
  public:
   UnitTable(const Schedule& schedule, Extent extent);
@@ -56,7 +56,7 @@ class UnitTable {
   CellPlace place(Cell cell) const;
   const Action& action(Cell cell) const;
 
-  // What must be done before the action starts; kNoCell where nothing is needed or no device runs it.
+  // The cells that must be done before the action starts; kNoCell if not needed, or if no device runs it.
   std::array<Cell, 3> needs(const Action& action) const;
 
  private:

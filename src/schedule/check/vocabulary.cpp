@@ -135,7 +135,7 @@ class Vocabulary {
     }
   }
 
-  // Both are of one device.
+  // Both cells must be on one device.
   void need_done(Cell need, Cell cell) {
     if (need == kNoCell || cell == kNoCell) return;
     const int device = table_.units().place(cell).device;

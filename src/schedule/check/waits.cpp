@@ -67,7 +67,7 @@ class DeviceWaits : DeviceJudge {
     }
   }
 
-  // What the stage beside the op's hands over.
+  // Checks the op's input from a neighbouring stage.
   void need_from(const Op& op, int stage, Cell receive, const std::string& word) {
     const int source = table_.home(op.key.at_stage(stage));
     if (source < 0 || source == device_) return;  // no input, or the order of the compute lane is enough

@@ -13,9 +13,9 @@
 namespace penstock::schedule {
 namespace {
 
-constexpr int kGreatestLimit = 1 << 15;  // of a micro-batch, and one more: a greater limit is none
+constexpr int kGreatestLimit = 1 << 15;  // more than any micro-batch's slices: higher limits have no effect
 
-// What one device runs in a slot, and how many halves of earlier slices its attention reads.
+// A device's op in a slot, and the number of halves of earlier slices that its attention reads.
 struct Load {
   std::uint32_t op = 0;
   int halves = 0;
@@ -24,10 +24,10 @@ struct Load {
 struct Slot {
   int number = 0;
   bool backward = false;
-  std::vector<Load> loads;  // of each device
+  std::vector<Load> loads;  // [device]
 };
 
-// Slots in which every device runs a forward, or every device a backward; in order.
+// Returns the slots in which every device runs a forward, or every device a backward; in order.
 std::vector<Slot> full_slots(const Program& program, const SlotGrid& grid) {
   std::map<std::pair<int, bool>, std::vector<std::pair<int, Load>>> found;
   for (int device = 0; device < program.device_count(); ++device) {
@@ -47,11 +47,11 @@ std::vector<Slot> full_slots(const Program& program, const SlotGrid& grid) {
   return slots;
 }
 
-// Part of one owner's keys goes to one partner.
+// A move of part of one owner's keys to one partner.
 struct Move {
   int owner, partner;
   int halves;
-  int first = -1;  // half; -1: behind those of the owner's moves before
+  int first = -1;  // first half; -1: after the owner's earlier moves
 };
 
 std::vector<int> by_length(const std::vector<Load>& loads) {
@@ -71,7 +71,7 @@ std::vector<Move> paired(const std::vector<Load>& loads, int limit) {
   return moves;
 }
 
-// The least number of halves that the longest device can be left with.
+// The lowest possible maximum of halves per device.
 int least_level(const std::vector<Load>& loads, int limit) {
   int total = 0, longest = 0;
   for (const Load& load : loads) {
@@ -82,8 +82,8 @@ int least_level(const std::vector<Load>& loads, int limit) {
   return std::max(ceil_div(total, devices), longest - 2 * limit);
 }
 
-// What is above the level goes where there is room below it. Few pairs, since queries and outputs travel once
-// for each: an exact match first, else the greatest excess to the greatest room.
+// Moves the excess above the level to devices with room below it. Keeps the number of pairs small, since each
+// pair transfers queries and outputs: an exact match first, else the greatest excess to the greatest room.
 std::vector<Move> levelled(const std::vector<Load>& loads, int limit) {
   const int level = least_level(loads, limit);
   std::vector<int> room;  // negative: excess
@@ -102,7 +102,7 @@ std::vector<Move> levelled(const std::vector<Load>& loads, int limit) {
   }
 }
 
-// What slices of unequal work would move: each device's halves from the oldest that it reads on.
+// Plans for slices of unequal work. Each device moves its halves from the oldest one that it reads on.
 class UnequalLoads {
  public:
   UnequalLoads(const Program& program, const Slot& slot, const WorkOf& work_of, int limit) {
@@ -124,7 +124,7 @@ class UnequalLoads {
     std::ranges::stable_sort(order_, {}, [&](int device) { return loads_[device].work; });
   }
 
-  // The longest with the shortest, and so on inwards: half of what they differ in.
+  // Pairs the longest with the shortest, and so on inwards; moves half of their difference.
   std::vector<Move> paired() {
     std::vector<Move> moves;
     for (std::size_t i = 0, j = order_.size() - 1; i < j; ++i, --j)
@@ -132,8 +132,8 @@ class UnequalLoads {
     return moves;
   }
 
-  // The greatest excess to the greatest room, until no half brings a device nearer to the mean. An owner asks
-  // a partner once.
+  // Moves the greatest excess to the greatest room until no half brings a device nearer to the mean. An owner
+  // uses each partner at most once.
   std::vector<Move> levelled() {
     std::vector<Move> moves;
     std::vector<bool> done(loads_.size(), false);
@@ -157,12 +157,12 @@ class UnequalLoads {
  private:
   struct UnequalLoad {
     double work = 0;
-    int next = 0;      // the first half that is still here
-    int may_send = 0;  // halves
+    int next = 0;      // first half not moved yet
+    int may_send = 0;  // remaining limit, in halves
     std::vector<double> halves;
   };
 
-  // As many halves as come nearest to the amount; false when none does.
+  // Moves the number of halves that comes nearest to the amount; returns false if it is 0.
   bool move(int owner, int partner, double amount, std::vector<Move>& moves) {
     UnequalLoad& from = loads_[owner];
     int halves = 0;
@@ -183,11 +183,11 @@ class UnequalLoads {
   }
 
   std::vector<UnequalLoad> loads_;
-  std::vector<int> order_;  // least work first
+  std::vector<int> order_;  // devices, least work first
   double mean_ = 0;
 };
 
-// An owner's partners get its keys from the oldest on.
+// An owner's partners get its keys in order, oldest first.
 void add_moves(const Slot& slot, std::vector<Move> moves, std::vector<PlannedExchange>& exchange) {
   std::ranges::stable_sort(moves, {}, &Move::owner);
   std::vector<int> sent(slot.loads.size());

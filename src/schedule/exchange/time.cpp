@@ -6,7 +6,7 @@
 namespace penstock::schedule {
 namespace {
 
-// Calls visit(span, op, seconds) for what each span has in common with each compute op.
+// Calls visit(span, op, seconds) for each overlap of a span with a compute op.
 template <class Visit>
 void for_overlaps(const DeviceProgram& list, std::span<const Event> events,
                   std::span<const ExchangeSpan> spans, Visit&& visit) {
@@ -14,7 +14,7 @@ void for_overlaps(const DeviceProgram& list, std::span<const Event> events,
   for (std::uint32_t op = 0; op < events.size(); ++op) {
     if (lane_of(list.ops[op].kind) == Lane::Compute) computing.push_back(op);
   }
-  std::size_t first = 0;  // that no later span lies behind
+  std::size_t first = 0;  // first compute op that can overlap this or a later span
   for (std::size_t s = 0; s < spans.size(); ++s) {
     while (first < computing.size() && events[computing[first]].end <= spans[s].start) ++first;
     for (std::size_t i = first; i < computing.size() && events[computing[i]].start < spans[s].end; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of its time a device that exchanges others computes.
+// Compute time of a device whose program has exchanges.
 #pragma once
 
 #include <span>
@@ -9,15 +9,15 @@
 
 namespace penstock::schedule {
 
-// Of each span of one device, in order: the seconds that lie inside the device's compute ops.
+// For each span of one device, in order: its seconds that overlap the device's compute ops.
 std::vector<Seconds> seconds_inside_ops(const DeviceProgram& list, std::span<const Event> events,
                                         std::span<const ExchangeSpan> spans);
 
-// Of each op: its time without the spans inside it.
+// For each op: its duration without the overlapping spans.
 std::vector<Seconds> own_seconds(const DeviceProgram& list, std::span<const Event> events,
                                  std::span<const ExchangeSpan> spans);
 
-// All compute ops without the waiting inside them, and what was served outside them.
+// The sum of all compute ops without the waiting inside them, plus the serving outside them.
 Seconds busy_seconds(const DeviceProgram& list, std::span<const Event> events,
                      std::span<const ExchangeSpan> spans);
 

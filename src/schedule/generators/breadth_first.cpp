@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Breadth-first (looped), Lamy-Poirier 2023: all micro-batches through the first chunk, then through the
-// second, and so on; backwards from the last chunk. In flight: m·v. Bubble: (p-1)/(m·v + p-1) of the step
-// when m >= p.
+// Breadth-first (looped), Lamy-Poirier 2023: all micro-batches run through the first chunk, then the second,
+// and so on; backwards start at the last chunk. In flight: m·v. Bubble: (p-1)/(m·v + p-1) of the step for
+// m >= p.
 #include "schedule/generators/catalogue.h"
 #include "schedule/patterns/phases.h"
 

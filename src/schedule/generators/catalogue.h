@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every generator's function, declared by the list catalogue.inc and defined in the file of its name. Each
-// takes a request that generate() has checked (p, m, n and v positive, v and n as its line in the list says)
-// and refuses the rest itself.
+// Declares every generator function from the list catalogue.inc; each is defined in the file of its name. A
+// generator gets a request that generate() has checked (p, m, n and v positive, v and n as its line in the
+// list allows) and itself throws InputError for its further constraints.
 #pragma once
 
 #include "schedule/generators/generator.h"

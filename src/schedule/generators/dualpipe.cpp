@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DualPipe, DeepSeek-V3 2024: every stage lives on two devices, the first half of the micro-batches enters at
-// device 0 and the second half at device p-1. In flight: min(m, p+1) chunks. Idle: (p/2-1)(F&B + B - 3W) for
+// DualPipe, DeepSeek-V3 2024: every stage lives on two devices; the first half of the micro-batches enters at
+// device 0, the second half at device p-1. In flight: min(m, p+1) chunks. Idle: (p/2-1)(F&B + B - 3W) for
 // m >= 2p, where F&B is a forward overlapped with a backward.
 #include "base/error.h"
 #include "base/refusal.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DualPipeV: DualPipe (DeepSeek-V3 2024) cut in half, so that every stage lives once: one stream that turns
-// at the last device. In flight: min(2m, 2p+1) chunks. Idle at unit times: at most 2(p-1) for m >= 2p.
+// DualPipeV: DualPipe (DeepSeek-V3 2024) cut in half, so that every stage lives on one device: one stream
+// turns at the last device. In flight: min(2m, 2p+1) chunks. Idle at unit times: at most 2(p-1) for m >= 2p.
 #include "schedule/generators/catalogue.h"
 #include "schedule/patterns/bidirectional.h"
 

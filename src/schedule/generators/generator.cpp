@@ -18,7 +18,7 @@ constexpr std::array kGenerators{
 #undef PENSTOCK_SCHEDULE
 };
 
-// Beyond this a list of actions no longer fits in the memory of an ordinary machine.
+// Upper bound of actions: longer lists do not fit in the memory of an ordinary machine.
 constexpr double kMostEntries = 5e7;
 
 void require_positive(std::string_view what, std::string_view symbol, std::int64_t value) {
@@ -69,7 +69,7 @@ void require_few_entries(double entries) {
                    number(kMostEntries, 0) + " are possible: lower p, v, m or n");
 }
 
-// What is printed can be read.
+// Enforces the limits of the text form, so that every generated schedule can be read back.
 void require_readable(const Request& request) {
   require_at_most("pipeline size", "p", request.devices, kMostDevices);
   require_at_most("stages", "p·v", std::int64_t{request.devices} * request.chunks, kMostStages);

@@ -44,7 +44,7 @@ std::vector<Bytes> records_of(const StageCosts& costs, std::size_t stages) {
                    " stages");
 }
 
-// The most that a device must hold for one micro-batch to get through it.
+// The limit that one micro-batch needs: the maximum over devices of the sum of their records.
 Bytes least_limit(const ListProblem& problem) {
   std::vector<Bytes> sums(problem.devices);
   for (std::size_t stage = 0; stage < problem.home.size(); ++stage)
@@ -74,7 +74,7 @@ ListProblem problem_of(const Request& request) {
   return problem;
 }
 
-// Every whole backward becomes an I and its W.
+// Splits every whole backward into an I and its W.
 StepRows steps_of(const Schedule& schedule) {
   const auto p = static_cast<std::int32_t>(schedule.devices.size());
   StepRows rows;
@@ -107,7 +107,7 @@ class Search {
  public:
   explicit Search(const ListProblem& problem) : scheduler_(problem) {}
 
-  // A pattern that refuses this p and m is none to be compared with.
+  // Skips a pattern that does not support this p and m.
   void try_pattern(const Pattern& pattern, const Request& request) {
     if (done()) return;
     StepRows rows;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seq1F1B, Sun et al. 2024: 1F1B whose unit is a slice; the n slices of a micro-batch go forward before the
-// last of them starts the backwards. In flight: min(m·n, n + p-r-1). Bubble: (p-1)/(m·n + p-1) of the step.
+// Seq1F1B, Sun et al. 2024: 1F1B whose unit is a slice; all n slices of a micro-batch run forward before its
+// last slice starts the backwards. In flight: min(m·n, n + p-r-1). Bubble: (p-1)/(m·n + p-1) of the step.
 #include "schedule/generators/catalogue.h"
 
 namespace penstock::schedule {

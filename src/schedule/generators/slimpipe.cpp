@@ -2,8 +2,8 @@
 // SlimPipe, SC'25 (DOI 10.1145/3712285.3759855), plain and interleaved.
 // In flight: min(m·n·v, n·v + 2(p-r-1)) slice-chunks. Bubble: (p-1)/(m·n·v + p-1) of the step.
 //
-// Two more in flight per device towards the first (1F1B has one) put the forwards of all devices in one time
-// slot, and likewise the backwards.
+// Each device has two more in flight than the next one (in 1F1B one more), which puts the forwards of all
+// devices in one time slot, and likewise the backwards.
 #include "schedule/generators/slimpipe.h"
 
 #include "base/error.h"
@@ -17,7 +17,7 @@ namespace {
 
 std::string describe(int n, int p) { return "n = " + std::to_string(n) + ", p = " + std::to_string(p); }
 
-// A chunk turn must find the group's first slice back from the last device, so a group has at least p slices.
+// At a chunk turn the group's first slice must be back from the last device, so a group has >= p slices.
 int group_size(int n, const Request& request) {
   const int p = request.devices, g = request.group;
   if (n < p) {

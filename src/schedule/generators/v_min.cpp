@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// V-Min, Qi et al. 2024 (controllable memory): the least activations, a third of 1F1B's. In flight until W:
-// 2⌈(p+2)/3⌉ chunks. Idle at F = I = W: 4p-7 units when 3 divides p and m >= p, else 4p-5.
+// V-Min, Qi et al. 2024 (controllable memory): minimal activations, a third of 1F1B's. In flight until W:
+// 2⌈(p+2)/3⌉ chunks. Idle at F = I = W: 4p-7 units if 3 divides p and m >= p, else 4p-5.
 #include "schedule/generators/catalogue.h"
 #include "schedule/patterns/squeeze.h"
 

@@ -15,7 +15,7 @@ constexpr int kDown = 0, kUp = 1;  // the chunks of the V
 Order device_order(int rank, int p, int m) {
   const int enough = std::max(m, 2 * p - 1);
   TwoChunks device = v_shape(rank, p, m);
-  // 1. Warm-up: forwards down the V until its first micro-batch comes back up.
+  // 1. Warm-up: forwards down the V until the first micro-batch comes back up.
   for (int i = 0; i < 2 * (p - rank) - 1; ++i) device.forward(kDown);
   for (int i = 0; i < rank; ++i) {
     device.forward(kUp);
@@ -26,7 +26,7 @@ Order device_order(int rank, int p, int m) {
     device.backward_input(kUp);
     device.backward_weight();
   }
-  // 2. Steady phase: F, I, W of one chunk, then of the other.
+  // 2. Steady state: F, I, W of one chunk, then of the other.
   while (device.forwards(kUp) < enough) {
     if (device.forwards(kDown) < enough) device.forward(kDown);
     device.backward_input(kDown);
@@ -35,7 +35,7 @@ Order device_order(int rank, int p, int m) {
     device.backward_input(kUp);
     device.backward_weight();
   }
-  // 3. Cool-down: the I at once, the W where they do not delay another device.
+  // 3. Cool-down: each I at once, each W where it does not delay another device.
   for (int i = 0; i < rank; ++i) {
     device.backward_input(kDown);
     device.backward_input(kUp);

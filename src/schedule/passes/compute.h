@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first pass: a schedule's compute actions as ops.
+// The first pass: turns a schedule's compute actions into ops.
 #pragma once
 
 #include "schedule/program.h"
@@ -7,9 +7,9 @@
 
 namespace penstock::schedule {
 
-// Law: each device's ops are its F, B, I and W, in order. Idle cells vanish (the order says it all), the two
-// halves of an OVERLAP_F_B pair follow each other, and REDUCE_GRAD cells are dropped: add_gradient_sync
-// decides about those.
+// Law: each device's ops are its F, B, I and W, in order. Idle cells are dropped (the order is enough), the
+// two actions of an OVERLAP_F_B pair follow each other, and REDUCE_GRAD cells are dropped: add_gradient_sync
+// adds its own.
 Program compute_only(const Schedule& schedule);
 
 }  // namespace penstock::schedule

@@ -14,7 +14,7 @@ Action computed_action(const Op& op) {
   return {op.key, op.kind == OpKind::Backward ? Kind::Backward : Kind::BackwardInput};
 }
 
-// Work is counted in slices, which are of one length only where n is the same.
+// Work is counted in slices, which have equal lengths only if n is the same everywhere.
 void require_one_n(const Program& program) {
   const auto [least, most] = std::ranges::minmax(program.slices);
   if (least == most) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Context exchange as a pass: which device attends for which other one, by the slots of the schedule.
+// Context exchange as a pass: which device computes attention for which other one, planned on the slots.
 #pragma once
 
 #include <functional>
@@ -18,15 +18,15 @@ struct ExchangeBytes {
 
 struct ContextExchange {
   ExchangeMode mode = ExchangeMode::Off;
-  int limit = 1000;                                     // K,V slices that a device may send in one slot
+  int limit = 1000;  // maximum number of K,V slices that a device sends in one slot
   std::function<ExchangeBytes(const Exchange&)> bytes;  // empty: 0
   WorkOf work;                                          // empty: slices are equally long
 };
 
-// The exchange of a compute-only program, as exchange/plan.h says; law: check() finds nothing wrong with it,
-// no device sends more than the limit in a slot, and without exchange the program is as before. Throws
-// InputError when exchange is wanted and the program has no slot grid (schedule/slot_grid.h) or, without
-// `work`, micro-batches of different n, naming what would work.
+// Returns the exchanges of a compute-only program, as plan_exchange (exchange/plan.h) plans them. Law: they
+// pass check(), no device sends more than the limit in a slot, and with mode Off there are none. Throws
+// InputError, with what would work, if exchange is on and the program has no slot grid
+// (schedule/slot_grid.h) or, without `work`, micro-batches of different n.
 std::vector<Exchange> find_exchanges(const Program& compute_only, const ContextExchange& wanted);
 
 }  // namespace penstock::schedule

@@ -18,7 +18,7 @@ int only_device_of(const ProgramIndex& index, const Program& program, int stage)
                    " devices; use untied embeddings or a schedule without replicas");
 }
 
-// After all compute of the device.
+// Appends the op after all compute of the device; it waits for the last compute op.
 void append(DeviceProgram& device, const Op& reduce) {
   const auto last = std::find_if(device.ops.rbegin(), device.ops.rend(),
                                  [](const Op& op) { return lane_of(op.kind) == Lane::Compute; });

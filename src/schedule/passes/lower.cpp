@@ -11,7 +11,7 @@ namespace penstock::schedule {
 Program lower(const Schedule& schedule, const Lowering& options) {
   Program program = compute_only(schedule);
   std::vector<Exchange> exchange = find_exchanges(program, options.exchange);
-  // A pass that adds nothing would copy the program, which may take gigabytes.
+  // Skip passes that add nothing: they would copy the program, which may take gigabytes.
   if (options.vocabulary.parallel) program = add_vocabulary(program, options.vocabulary);
   if (options.offload_bytes) program = add_offload(program, options.offload_bytes);
   program = add_transfers(program, options.transfer_bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a schedule to the program that is simulated and trained: all passes in their order. A new pass takes
-// its place here and its settings in Lowering.
+// Lowers a schedule to the program that is simulated and trained: runs all passes in order. A new pass is
+// called here and has its settings in Lowering.
 #pragma once
 
 #include "schedule/passes/exchange.h"
@@ -15,16 +15,16 @@
 namespace penstock::schedule {
 
 struct Lowering {
-  OffloadBytes offload_bytes;    // empty: nothing leaves
+  OffloadBytes offload_bytes;    // empty: no offloading
   TransferBytes transfer_bytes;  // empty: transfers of 0 bytes
   VocabularySharding vocabulary;
   ContextExchange exchange;
-  GradientSync gradients;  // of no use under vocabulary parallelism, where each device has both sides
+  GradientSync gradients;  // not used under vocabulary parallelism, where each device has both sides
   ReplicaSync replicas;
   bool optimizer_step = true;
 };
 
-// The schedule must be legal (check). Throws InputError as the passes do.
+// The schedule must be legal (check). Throws the InputErrors of the passes.
 Program lower(const Schedule& schedule, const Lowering& options = {});
 
 }  // namespace penstock::schedule

@@ -13,23 +13,23 @@ namespace penstock::schedule {
 namespace {
 
 constexpr std::uint32_t kNone = static_cast<std::uint32_t>(-1);
-constexpr std::uint32_t kStep = 4;  // actions: an F and a B of this record's neighbours, twice
+constexpr std::uint32_t kStep = 4;  // compute ops: F and B of neighbouring records, twice
 
-// Where one record leaves and comes back, in compute ops of its device.
+// Where one record leaves and comes back, as indices into its device's list.
 struct Absence {
   Bytes bytes = 0;
   std::uint32_t forward = 0;
-  std::uint32_t release = 0;  // waits until it has left
-  std::uint32_t before = 0;   // RELOAD waits for this one,
-  std::uint32_t recall = 0;   // and is issued before this, the next one
+  std::uint32_t release = 0;  // this op waits for the OFFLOAD
+  std::uint32_t before = 0;   // RELOAD waits for this op
+  std::uint32_t recall = 0;   // RELOAD is issued just before this op, the next one
   std::uint32_t backward = 0;
 };
 
-// Messages of a sharded vocabulary stand in the list too; no copy waits for them, nor they for one.
+// The compute ops of a list. Vocabulary messages are left out: they and copies never wait for each other.
 struct ComputeOps {
   std::vector<Op> ops;
-  std::vector<std::uint32_t> places;    // of each in the device's list
-  std::vector<std::uint32_t> position;  // of each of the list among these; of a message the next one's
+  std::vector<std::uint32_t> places;    // [index into ops] index into the list
+  std::vector<std::uint32_t> position;  // [index into the list] index into ops; for a message the next one's
 
   explicit ComputeOps(const DeviceProgram& device) {
     for (std::uint32_t i = 0; i < device.ops.size(); ++i) {
@@ -54,7 +54,7 @@ int peak_in_flight(const std::vector<Op>& ops) {
   return peak;
 }
 
-// For each action, the second forward after it; the list's end when there is none.
+// For each op, the second forward after it; the end of the list if there is none.
 std::vector<std::uint32_t> second_next_forwards(const std::vector<Op>& ops) {
   const auto end = static_cast<std::uint32_t>(ops.size());
   std::vector<std::uint32_t> found(end);
@@ -67,7 +67,7 @@ std::vector<std::uint32_t> second_next_forwards(const std::vector<Op>& ops) {
   return found;
 }
 
-// For each action, the backward before it; 0 when there is none.
+// For each op, the backward before it; 0 if there is none.
 std::vector<std::uint32_t> backwards_before(const std::vector<Op>& ops) {
   std::vector<std::uint32_t> found;
   std::uint32_t latest = 0;
@@ -78,7 +78,7 @@ std::vector<std::uint32_t> backwards_before(const std::vector<Op>& ops) {
   return found;
 }
 
-// In the order of their forwards.
+// Returns the absences in the order of their forwards.
 std::vector<Absence> absences(const DeviceProgram& device, int number, const ProgramIndex& index,
                               const OffloadBytes& bytes) {
   std::vector<Absence> found;
@@ -154,10 +154,10 @@ class DeviceRewrite {
 
   const DeviceProgram& source_;
   std::vector<Absence> absences_;
-  std::vector<std::uint32_t> leaves_;              // [action] the absence that begins after it
+  std::vector<std::uint32_t> leaves_;              // [source op] the absence that begins after it
   std::vector<std::uint32_t> copies_of_;           // [absence] its OFFLOAD in the result
-  std::vector<std::uint32_t> recalled_;            // [action] the absence whose RELOAD comes before it
-  std::vector<std::vector<std::uint32_t>> waits_;  // [action] copies in the result
+  std::vector<std::uint32_t> recalled_;            // [source op] the absence whose RELOAD comes before it
+  std::vector<std::vector<std::uint32_t>> waits_;  // [source op] copies it waits for, in the result
   Rewriter rewriter_;
 };
 

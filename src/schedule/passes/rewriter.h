@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a pass inserts ops into one device's list: ops of the source are kept in order, new ones go between
-// them, and what kept ops wait for moves along.
+// Inserts ops into one device's list for a pass: source ops stay in order, new ops go between them, and the
+// wait lists of source ops are renumbered.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,22 @@ namespace penstock::schedule {
 
 class Rewriter {
  public:
-  // The source must outlive the rewriter. At most about `inserted` ops come new.
+  // The source must outlive the rewriter. `inserted`: estimate of the number of new ops, for reserve().
   Rewriter(const DeviceProgram& source, std::size_t inserted) : source_(source) {
     moved_to_.reserve(source.ops.size());
     result_.ops.reserve(source.ops.size() + inserted);
   }
 
-  // Appends the next op of the source, waiting also for `extra` (indices of the result); returns its new
-  // index.
+  // Appends the next op of the source, which also waits for `extra` (indices in the result). Returns its
+  // index in the result.
   std::uint32_t keep_next(std::span<const std::uint32_t> extra = {});
 
-  // Appends a new op; `waits` are indices of the result.
+  // Appends a new op; `waits` are indices in the result. Returns its index in the result.
   std::uint32_t insert(const Op& op, std::span<const std::uint32_t> waits = {}) {
     return result_.append(op, waits);
   }
 
-  // Index in the result of an op already kept.
+  // Returns the result's index of a source op that was already kept.
   std::uint32_t moved_to(std::uint32_t source_index) const { return moved_to_[source_index]; }
 
   std::uint32_t kept() const { return static_cast<std::uint32_t>(moved_to_.size()); }

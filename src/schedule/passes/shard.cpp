@@ -64,7 +64,7 @@ class DeviceSync {
     }
   }
 
-  // The stages of this run and of the next are there, or on their way.
+  // Gathers the stages of this run and of the next, unless they are gathered already.
   void begin_run(std::uint32_t index, std::vector<std::uint32_t>& waits) {
     const int stage = source_.ops[index].key.stage;
     if (contributes(program_, source_.ops[index], stage) && begun_.insert(stage).second && !reduced_.empty())
@@ -93,7 +93,7 @@ class DeviceSync {
     insert(OpKind::ReleaseWeights, stage, {}, {used->second});
   }
 
-  // Once for every kind of op: lanes overtake each other.
+  // Adds the wait once per lane, since lanes overtake each other.
   void wait_for_gather(int unit, const Op& op, std::vector<std::uint32_t>& waits) {
     const auto gathered = gather_of_.find(unit);
     if (gathered != gather_of_.end() && awaited_[unit].insert(lane_of(op.kind)).second)
@@ -121,17 +121,17 @@ class DeviceSync {
   const DeviceProgram& source_;
   const ReplicaSync& sync_;
   Rewriter rewriter_;
-  const bool visits_;                       // of the vocabulary
-  std::vector<int> stages_;                 // in the order of first use
-  std::vector<std::uint32_t> runs_;         // the first op of each, in the source
-  std::size_t next_run_ = 0;                // the first that has not begun
-  std::map<int, std::uint32_t> last_of_;    // [unit] the last op that contributes, in the source
-  std::map<int, std::uint32_t> gather_of_;  // [unit] the latest, in the result
-  std::map<int, std::uint32_t> last_use_;   // [stage] in the result
-  std::map<int, std::set<Lane>> awaited_;   // [unit] the lanes that have waited for its gather
-  std::vector<int> here_;                   // stages gathered, the oldest first
-  std::set<int> begun_;                     // stages to which something has contributed
-  std::vector<int> ended_;                  // units whose REDUCE_GRAD is not issued
+  const bool visits_;                       // the device has LOSS ops
+  std::vector<int> stages_;                 // in order of first use
+  std::vector<std::uint32_t> runs_;         // first op of each run, in the source
+  std::size_t next_run_ = 0;                // first run that has not begun
+  std::map<int, std::uint32_t> last_of_;    // [unit] last op that contributes, in the source
+  std::map<int, std::uint32_t> gather_of_;  // [unit] latest GATHER_WEIGHTS, in the result
+  std::map<int, std::uint32_t> last_use_;   // [stage] latest action, in the result
+  std::map<int, std::set<Lane>> awaited_;   // [unit] lanes that have waited for its latest gather
+  std::vector<int> here_;                   // gathered stages, oldest first
+  std::set<int> begun_;                     // stages with contributions so far
+  std::vector<int> ended_;                  // complete units whose REDUCE_GRAD is not issued yet
   std::vector<std::uint32_t> reduced_;      // REDUCE_GRADs, in the result
 };
 

@@ -18,14 +18,14 @@ namespace {
 struct Incoming {
   Op receive;
   std::uint32_t consumer = 0;  // index into the receiver's ops
-  int sent_in = 0;             // slot of the producer, where devices keep step
+  int sent_in = 0;             // slot of the producer, if devices run in lock step
   std::uint32_t post = 0;      // the receive is issued just before this op
 };
 
-// The messages into one device by (source, channel), in the order of their sends.
+// The messages to one device by (source, channel), in the order of their sends.
 using Inbox = std::map<std::pair<int, Channel>, std::vector<Incoming>>;
 
-// Where the op's result is needed on another device; nowhere when it stays.
+// The consumer of the op's result on another device; does not exist if the result stays.
 Place consumer_of(const ProgramIndex& index, const Op& op, int device) {
   Place place;
   if (op.kind == OpKind::Forward) place = index.forward(op.key.at_stage(op.key.stage + 1));
@@ -47,7 +47,7 @@ Op receive_of(const Op& send, int from) {
   return receive;
 }
 
-// [device][op] the slots of actions, where inputs may come early: several chunks a device, in step.
+// [device][op] slots. Empty unless inputs may arrive early: several chunks per device, in lock step.
 using Slots = std::vector<std::vector<int>>;
 
 Slots slots_of(const Program& program) {
@@ -89,7 +89,7 @@ std::vector<Inbox> deliver(const Program& program, const ProgramIndex& index, co
   return inboxes;
 }
 
-// For each op, the compute op `lead` before it (the first one when there are fewer).
+// For each op, the action `lead` before it (the first one if there are fewer).
 std::vector<std::uint32_t> posting_points(const DeviceProgram& device, int lead) {
   std::vector<std::uint32_t> compute;
   std::vector<std::uint32_t> points;
@@ -107,8 +107,8 @@ std::uint32_t first_after(const std::vector<int>& slots, int slot) {
   return static_cast<std::uint32_t>(std::ranges::upper_bound(slots, slot) - slots.begin());
 }
 
-// Receives in order of posting. A message sent before another is posted no later than it, whoever is consumed
-// first.
+// Returns the receives in posting order. Per channel they are posted in the order of the sends, whatever the
+// order of the consumers.
 std::vector<Incoming> order_receives(Inbox& inbox, const DeviceProgram& device, int lead,
                                      const std::vector<int>* slots) {
   const std::vector<std::uint32_t> points = posting_points(device, lead);

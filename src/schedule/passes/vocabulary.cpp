@@ -12,7 +12,7 @@
 namespace penstock::schedule {
 namespace {
 
-// What comes when within a slot.
+// The order within a slot.
 enum class Phase : std::uint8_t { Messages, Forward, Loss, Backward, AfterBackward };
 
 struct Insertion {
@@ -32,7 +32,7 @@ Op of_kind(OpKind kind, const Op& key, int peer, Bytes bytes) {
   return op;
 }
 
-// What is inserted into one device's list.
+// Collects the ops to insert into one device's list.
 class Insertions {
  public:
   Insertions(const Program& program, const SlotGrid& grid, const VocabularySharding& sharding, int device)
@@ -75,7 +75,7 @@ class Insertions {
       found_.push_back({slot + 1, Phase::AfterBackward, of_kind(OpKind::EmbeddingGradient, op, -1, 0)});
   }
 
-  // On device 0 one op with every other device, on the others one with device 0.
+  // Adds one op per other device on device 0, and one op with device 0 on the others.
   void add_transfer(const Op& key, Insertion where, OpKind on_first, OpKind on_others) {
     const Bytes bytes = bytes_of(sharding_.part_bytes, key);
     for (int other = 1; other < program_.device_count(); ++other) {
@@ -92,7 +92,7 @@ class Insertions {
   std::vector<Insertion> found_;
 };
 
-// Puts the insertions between the ops of the list and adds what waits for what.
+// Puts the insertions between the ops of the list and adds the waits.
 class Merge {
  public:
   Merge(const DeviceProgram& list, const std::vector<int>& slots, std::vector<Insertion> insertions)
@@ -112,7 +112,7 @@ class Merge {
  private:
   static constexpr std::uint32_t kNone = static_cast<std::uint32_t>(-1);
 
-  // Behind what has the same place, so that a visit comes after its slot's F.
+  // Insertions at the same place go after the op, so that a LOSS comes after its slot's F.
   void insert_until(std::tuple<int, Phase> place) {
     while (next_ < insertions_.size() &&
            std::tuple(insertions_[next_].slot, insertions_[next_].phase) < place) {
@@ -128,14 +128,14 @@ class Merge {
     } else if (op.kind == OpKind::SendEmbeddingGradient) {
       waits.push_back(rewriter_.moved_to(insertion.source));
     } else if (op.kind != OpKind::VocabularyLoss && last_compute_ != kNone) {
-      waits.push_back(last_compute_);  // bounds what is under way
+      waits.push_back(last_compute_);  // bounds the messages in flight
     }
     const std::uint32_t index = rewriter_.insert(op, waits);
     if (is_receive(op.kind)) received_.push_back({op, index});
     if (lane_of(op.kind) == Lane::Compute) last_compute_ = index;
   }
 
-  // The receives of the op's (micro-batch, slice), which come to an end with it.
+  // Returns and removes the receives of the op's (micro-batch, slice), which the op consumes.
   std::vector<std::uint32_t> take_waits(const Op& op) {
     std::vector<std::uint32_t> waits;
     std::erase_if(received_, [&](const std::pair<Op, std::uint32_t>& known) {
@@ -151,8 +151,8 @@ class Merge {
   const std::vector<Insertion> insertions_;
   Rewriter rewriter_;
   std::size_t next_ = 0;
-  std::uint32_t last_compute_ = kNone;                  // index of the result
-  std::vector<std::pair<Op, std::uint32_t>> received_;  // not waited for yet
+  std::uint32_t last_compute_ = kNone;                  // index in the result
+  std::vector<std::pair<Op, std::uint32_t>> received_;  // receives without a waiting op so far
 };
 
 }  // namespace

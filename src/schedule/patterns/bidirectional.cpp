@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kInward = 0, kOutward = 1;
 
-// 1.-3. Forwards fill the device; the first outward backwards start, their W at once.
+// Phases 1-3: forwards fill the device; the first outward backwards start, each W at once.
 void warm_up(TwoChunks& device, int rank, int to_turn) {
   for (int i = 0; i < 2 * to_turn; ++i) device.forward(kInward);
   for (int i = 0; i < rank + 1; ++i) {
@@ -23,11 +23,11 @@ void warm_up(TwoChunks& device, int rank, int to_turn) {
   }
 }
 
-// 4. Pairs of a forward and a backward, the streams in turn. 5. The inward forwards have run out.
+// Phase 4: pairs of a forward and a backward, streams alternating. Phase 5: no inward forwards are left.
 void steady_phase(TwoChunks& device, int rounds, int to_turn) {
   for (int i = 0; i < rounds; ++i) {
     const bool wait_for_neither =
-        i == 0 && to_turn == 0;  // together they would wait for the slower one's input
+        i == 0 && to_turn == 0;  // as a pair, both would wait for the later of their inputs
     if (wait_for_neither) {
       device.forward(kInward);
       device.backward(kOutward);
@@ -42,8 +42,8 @@ void steady_phase(TwoChunks& device, int rounds, int to_turn) {
   }
 }
 
-// 6. Backwards, whole at first and then with their W owed. 7. W fill what would be bubbles. 8. The rest of
-// the W.
+// Phase 6: backwards, first whole, then with W pending. Phase 7: W fill the bubbles. Phase 8: the remaining
+// W.
 void cool_down(TwoChunks& device, int rank, int to_turn) {
   for (int i = 0; i < 2 * (rank + 1); ++i) {
     const int chunk = i % 2 == 0 ? kOutward : kInward;

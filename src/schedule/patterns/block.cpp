@@ -7,7 +7,7 @@ std::vector<BlockStep> repeat(const Block& block, int micro_batches) {
   constexpr int kPeriod = 6;
   std::vector<BlockStep> steps;
   steps.reserve(kPasses * micro_batches);
-  Block next = block;  // time of each pass's next micro-batch
+  Block next = block;  // start of the next micro-batch of each pass
   const auto micro_batch = [&](int pass) { return (next[pass] - block[pass]) / kPeriod; };
   while (static_cast<int>(steps.size()) < kPasses * micro_batches) {
     int first = -1;

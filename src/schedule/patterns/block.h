@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The building block of schedules with controllable memory (Qi et al. 2024, arXiv 2405.15362): the passes of
-// one micro-batch through a V of two chunks a device, repeated every six time units (F = I = W = 1).
+// one micro-batch through a V with two chunks per device, repeated every six time units (F = I = W = 1).
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@ namespace penstock::schedule {
 enum Pass : std::uint8_t { DownForward, UpForward, UpBackward, DownBackward };
 inline constexpr int kPasses = 4;
 
-// When one device starts each pass of micro-batch 0, all different modulo 6. Backward means I; W has no time
-// of its own, it fills what is left.
+// Start time of each pass of micro-batch 0 on one device, all different modulo 6. Backward means I; W has no
+// fixed time and fills the gaps.
 using Block = std::array<int, kPasses>;
 
 struct BlockStep {
@@ -21,7 +21,7 @@ struct BlockStep {
   std::int32_t micro_batch;
 };
 
-// The passes of all micro-batches in the order of their times.
+// Returns the passes of all micro-batches in time order.
 std::vector<BlockStep> repeat(const Block& block, int micro_batches);
 
 }  // namespace penstock::schedule

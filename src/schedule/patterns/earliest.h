@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of some devices comes next in time: a tournament whose matches are played again from one leaf up.
+// Finds the device with the earliest time: a tournament tree that replays only the path from one leaf up.
 #pragma once
 
 #include <algorithm>
@@ -19,25 +19,25 @@ class Earliest {
         leaves_(std::size_t{1} << bits_),
         keys_(2 * leaves_, kNone) {}
 
-  // Times must be below this, so that time and device fit in one key.
+  // Times must fit in this many bits, so that time and device fit in one key.
   static int bits_of_time(int devices) { return 63 - std::bit_width(static_cast<unsigned>(devices - 1)); }
 
   void set(int device, Ticks time) { play(device, time << bits_ | static_cast<Ticks>(device)); }
-  // Not later than that.
+  // Lowers the device's time to `time` if it is later or unset.
   void advance(int device, Ticks time) {
     play(device, std::min(keys_[leaves_ + static_cast<std::size_t>(device)],
                           time << bits_ | static_cast<Ticks>(device)));
   }
   void unset(int device) { play(device, kNone); }
 
-  Ticks time_of(int device) const {  // kNone if it has none
+  Ticks time_of(int device) const {  // kNone if unset
     const Ticks key = keys_[leaves_ + static_cast<std::size_t>(device)];
     return key == kNone ? kNone : key >> bits_;
   }
 
   bool none() const { return keys_[1] == kNone; }
   Ticks time() const { return keys_[1] >> bits_; }
-  int device() const { return static_cast<int>(keys_[1] & (leaves_ - 1)); }  // the lowest of several
+  int device() const { return static_cast<int>(keys_[1] & (leaves_ - 1)); }  // on a tie, the lowest
 
  private:
   void play(int device, Ticks key) {

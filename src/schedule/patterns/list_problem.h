@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a list scheduler is given, and what it returns.
+// Input and output of the list scheduler.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace penstock::schedule {
 
-// Split backwards of whole micro-batches, in stages of which every device has one or two (its chunks).
+// Whole micro-batches with split backwards; every device has one or two stages (its chunks).
 struct ListProblem {
   int devices = 1;
   int micro_batches = 1;
@@ -18,11 +18,11 @@ struct ListProblem {
   std::vector<Seconds> forward, input, weight;  // [stage], finite, zero or more
   std::vector<Bytes> record;                    // [stage], held from F to W; zero or more
   Seconds transfer = 0;
-  Bytes limit = 0;  // of the records that a device holds
+  Bytes limit = 0;  // upper bound of a device's records in flight
 };
 
-// An action of a device without its micro-batch, which is the number of actions of this kind and chunk before
-// it: on every stage micro-batches ascend.
+// An action of a device without its micro-batch. Micro-batches ascend on every stage, so it is the number of
+// earlier actions of this kind and chunk.
 struct Step {
   enum Kind : std::uint8_t { Forward, Input, Weight };
   Kind kind : 4 = Forward;
@@ -32,27 +32,26 @@ struct Step {
 };
 static_assert(sizeof(Step) == 1);
 
-using StepRows = std::vector<std::vector<Step>>;  // of each device
+using StepRows = std::vector<std::vector<Step>>;  // [device]
 
-// Of schedules of one problem the shorter one is the better; of equally long ones that with less idle time
-// within the devices' spans, which ends earlier or begins later on some device: the next step may use the
-// corners.
+// A shorter makespan is better; on a tie, less idle time within the devices' spans is better: then some
+// device ends earlier or begins later, and the next training step may use that time.
 struct ListResult {
   std::uint64_t makespan = 0;  // in ticks of the problem's clock (list_scheduler.h)
-  std::uint64_t idle = 0;      // of all devices, between their own first and last actions
+  std::uint64_t idle = 0;      // sum over devices, between a device's first and last action
   StepRows rows;
 };
 
-// What is taken when several actions are ready, or when none is.
+// Which action to take if several are ready, or if none is.
 struct ListRule {
   enum class Prefer : std::uint8_t { Inputs, Forwards, Alternate };
   Prefer prefer = Prefer::Inputs;
   bool later_chunks_first = true;
-  int overrun = 0;                  // index of kOverruns
-  const StepRows* guide = nullptr;  // then F and I run in this order, whatever is ready
+  int overrun = 0;                  // index into kOverruns
+  const StepRows* guide = nullptr;  // if set, F and I run in this order, whatever is ready
 };
 
-// A W may delay what comes next by so much of its own time.
+// A W may delay the next action by at most this fraction of its own duration.
 inline constexpr double kOverruns[] = {0, 0.25, 0.5, 1};
 inline constexpr int kOverrunCount = 4;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Long steps: once all devices are where they were some micro-batches ago, what they did since then is
-// repeated until micro-batches, or a guide's repetitions, run out. So a rule takes as long as its warm-up,
-// one period and its cool-down, whatever the number of micro-batches; the schedule is the same.
+// Speeds up long steps: once all devices are in the same state as some micro-batches ago, the actions since
+// then are repeated until the micro-batches, or a guide's repetitions, run out. So a rule takes the time of
+// its warm-up, one period and its cool-down, whatever m is; the schedule is the same.
 #include <algorithm>
 #include <utility>
 
@@ -11,15 +11,15 @@ namespace penstock::schedule {
 
 namespace {
 
-// What later decisions depend on, as differences to now and to the micro-batch that the first stage has just
-// begun. `see` takes one number after the other; false as soon as it returns false.
+// Passes all state that later decisions depend on to `see`, number by number, relative to now and to the
+// micro-batch that the first stage has just begun. Stops and returns false as soon as `see` returns false.
 template <class See>
 bool see_chunk(const Chunk& chunk, bool first_stage, std::uint32_t begun, Ticks now, const See& see) {
   for (const std::uint32_t next : chunk.next) {
     if (!see(begun - next)) return false;
   }
   for (const auto kind : {Step::Forward, Step::Input}) {
-    if (first_stage && kind == Step::Forward) continue;  // all are there
+    if (first_stage && kind == Step::Forward) continue;  // all inputs are there
     for (const Ticks* ready = chunk.ready[kind] + chunk.next[kind]; *ready != kNever; ++ready) {
       if (!see(std::max(*ready, now) - now)) return false;
     }
@@ -85,7 +85,7 @@ bool ListScheduler::is_remembered(Ticks now) const {
          expected == end;
 }
 
-// How many more times everything can be done that was done since then.
+// Returns how many more times the actions since the remembered state can be repeated.
 std::size_t ListScheduler::repetitions(std::size_t period) const {
   const std::uint32_t begun = devices_[0].chunks[0].next[Step::Forward];
   std::size_t times = (static_cast<std::size_t>(micro_batches_) - begun) / period;
@@ -100,7 +100,7 @@ std::size_t ListScheduler::repetitions(std::size_t period) const {
   return times;
 }
 
-// Moves what has arrived and is not used yet to later micro-batches.
+// Moves the arrival times of unused inputs to later micro-batches.
 void ListScheduler::postpone(Ticks* ready, std::size_t micro_batches, Ticks shift) {
   arrived_.clear();
   for (Ticks* each = ready; *each != kNever; ++each) arrived_.push_back(std::exchange(*each, 0) + shift);

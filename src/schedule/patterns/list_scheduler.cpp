@@ -33,7 +33,7 @@ void ListScheduler::reset(const StepRows* guide, const ListResult* best) {
     device.guide_end = device.guide + (*guide)[d].size();
   }
   best_ = best;
-  rounding_ = best ? best->makespan >> 40 : 0;  // a part in 1e12
+  rounding_ = best ? best->makespan >> 40 : 0;  // about 1e-12
   hopeless_ = best && is_best(*best);
   idle_ = 0;
   bound_ = least_makespan_;
@@ -82,7 +82,7 @@ void ListScheduler::decide(int number, Ticks now, const ListRule& rule) {
   outlook.wake == kNever ? earliest_.unset(number) : earliest_.set(number, outlook.wake);
 }
 
-// With nothing to run now: is there time for a W, or no room for anything else?
+// With no F or I to run now: returns whether there is time for a W, or no room for anything else.
 bool ListScheduler::takes_weight(const Device& device, const Outlook& outlook, Ticks now, int overrun) {
   if (outlook.short_of_room || outlook.next == kNever) return true;
   const Ticks gap = outlook.next - now;
@@ -95,7 +95,7 @@ bool ListScheduler::takes_weight(const Device& device, const Outlook& outlook, T
   return takes;
 }
 
-// The guide's next F or I, if there is one and it can start.
+// Takes the guide's next F or I if there is one and it can start.
 bool ListScheduler::follow_guide(Device& device, Ticks now, Step& step, Outlook& outlook) const {
   while (device.guide != device.guide_end && device.guide->kind == Step::Weight) ++device.guide;
   if (device.guide == device.guide_end) return false;
@@ -112,7 +112,7 @@ bool ListScheduler::follow_guide(Device& device, Ticks now, Step& step, Outlook&
   return false;
 }
 
-// The next F and the next I of each chunk, where their inputs are there.
+// Chooses among the next F and the next I of each chunk whose inputs are there.
 bool ListScheduler::choose_freely(const Device& device, Ticks now, const ListRule& rule, Step& step) const {
   const auto& [forward, input] = device.heads;
   const bool inputs = std::min(input[0], input[1]) <= now;
@@ -135,7 +135,7 @@ bool ListScheduler::choose_freely(const Device& device, Ticks now, const ListRul
   return inputs && pick_input();
 }
 
-// The same for what is not there yet, when there is nothing to run now.
+// With no F or I to run now: looks at the inputs that are not there yet.
 ListScheduler::Outlook ListScheduler::look_ahead(const Device& device, Ticks now) const {
   Outlook outlook;
   for (const int c : {0, 1}) {
@@ -153,8 +153,8 @@ ListScheduler::Outlook ListScheduler::look_ahead(const Device& device, Ticks now
   return outlook;
 }
 
-// Enough memory for this F, and after it still for the oldest micro-batch that has begun here and not all
-// of its chunks' F: so it can always be finished, and its memory then serves the next one.
+// Enough memory for this F and, after it, for the remaining F of the oldest micro-batch that has begun here:
+// so that one can always finish, and its memory is then free for the next one.
 bool ListScheduler::has_room(const Device& device, int chunk) const {
   if (device.held + device.chunks[chunk].record > limit_) return false;
   if (chunks_ == 1) return true;
@@ -232,7 +232,7 @@ std::optional<ListResult> ListScheduler::replay(const StepRows& schedule, const 
   return result();
 }
 
-// As far as its inputs are known; false when an F does not fit.
+// Replays the device as far as its inputs are known; returns false if an F does not fit.
 bool ListScheduler::replay_device(int number) {
   Device& device = devices_[number];
   for (; device.guide != device.guide_end; ++device.guide) {

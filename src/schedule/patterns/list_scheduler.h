@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A list scheduler in real time: whenever a device is free it takes the best action that is ready, and fills
-// the time until the next one arrives with a W. Times are whole ticks, as fine as 64 bits allow, so that sums
-// are exact and equal times are equal.
+// A list scheduler with real times: a free device takes the best ready action and fills the time until the
+// next input arrives with a W. Times are integer ticks, as fine as 64 bits allow, so that sums are exact and
+// equal times compare equal.
 #pragma once
 
 #include <optional>
@@ -12,27 +12,27 @@ namespace penstock::schedule {
 
 class ListScheduler {
  public:
-  // Throws InputError when the times add up to more than a number can hold.
+  // Throws InputError if the sum of the times is not finite.
   explicit ListScheduler(const ListProblem& problem);
 
-  // The rule's schedule. Nothing when it is no better than `best`, or when the rule gets stuck, which only a
-  // guide that does not fit the limit does.
+  // Returns the rule's schedule; nothing if it is not better than `best` or if the rule gets stuck. Only a
+  // guide that does not fit the limit gets stuck.
   std::optional<ListResult> run(const ListRule& rule, const ListResult* best);
 
-  // The same for a schedule as it is, each action as early as possible.
+  // The same for a given schedule, unchanged, with each action as early as possible.
   std::optional<ListResult> replay(const StepRows& schedule, const ListResult* best);
 
-  // No schedule of the problem is better.
+  // True if no schedule of the problem can be better.
   bool is_best(const ListResult& result) const;
 
-  // Of kOverruns, those with which the latest run() would have been the same; a bit each.
+  // Bit mask of the kOverruns indices with which the latest run() would have given the same result.
   unsigned same_overruns() const { return same_overruns_; }
 
  private:
-  // Of a device with nothing to run.
+  // For a device with no F or I to run now.
   struct Outlook {
-    Ticks next = kNever;  // when something that may run is known to be ready
-    Ticks wake = kNever;  // when something changes
+    Ticks next = kNever;  // when the next F or I that may run is known to be ready
+    Ticks wake = kNever;  // when to look again
     bool short_of_room = false;
   };
 
@@ -62,27 +62,27 @@ class ListScheduler {
   void repeat(std::size_t period, std::size_t times, Ticks now);
 
   int micro_batches_;
-  int chunks_;  // of a device
+  int chunks_;  // per device
   Bytes limit_;
   double ticks_per_second_ = 1;
-  Ticks rounding_ = 0;  // makespans that differ by less are equal
+  Ticks rounding_ = 0;  // makespans that differ by no more count as equal
   Ticks least_makespan_ = 0;
   std::vector<Device> devices_, fresh_;
   std::vector<Ticks> ready_;
   std::vector<Step> steps_;
   std::vector<std::uint8_t> owed_;
   Earliest earliest_;
-  std::vector<int> woken_;  // by replay
+  std::vector<int> woken_;  // used by replay()
   bool replaying_ = false;
 
   const ListResult* best_ = nullptr;
   static constexpr Ticks kFirstRemembered = 8;  // micro-batches
   Remembered remembered_;
-  std::vector<Ticks> arrived_;  // by postpone
-  Ticks next_remembered_ = 0;
-  bool hopeless_ = false;  // no better than best_ any more
+  std::vector<Ticks> arrived_;  // scratch of postpone()
+  Ticks next_remembered_ = 0;   // in micro-batches
+  bool hopeless_ = false;       // can no longer become better than best_
   Ticks idle_ = 0;
-  Ticks bound_ = 0;  // the makespan is at least this
+  Ticks bound_ = 0;  // lower bound of the makespan
   std::size_t left_ = 0;
   unsigned same_overruns_ = 0;
 };

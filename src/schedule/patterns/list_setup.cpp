@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A list scheduler's problem in ticks, its stages connected, and what every schedule of it takes.
+// Setup of the list scheduler: times in ticks, connections of the stages, and lower bounds.
 #include <algorithm>
 #include <cmath>
 
@@ -9,7 +9,7 @@
 namespace penstock::schedule {
 namespace {
 
-// Whatever the rule: devices wait only while an action or a transfer is under way.
+// Upper bound of the makespan for every rule: devices wait only while an action or a transfer is running.
 Seconds longest(const ListProblem& problem) {
   Seconds sum = 0;
   for (std::size_t stage = 0; stage < problem.home.size(); ++stage) {
@@ -28,7 +28,7 @@ ListScheduler::ListScheduler(const ListProblem& problem)
       earliest_(problem.devices) {
   const Seconds most = longest(problem);
   if (!std::isfinite(most)) throw InputError("the times add up to more seconds than a number can hold");
-  constexpr int kMostExponent = 1000;  // of the scale: the times may be tiny
+  constexpr int kMostExponent = 1000;  // bounds the scale for tiny times
   const int bits = Earliest::bits_of_time(problem.devices) - 1;
   ticks_per_second_ = std::ldexp(1.0, most > 0 ? std::min(bits - std::ilogb(most) - 1, kMostExponent) : 0);
   connect(problem);
@@ -41,7 +41,7 @@ Ticks ListScheduler::in_ticks(Seconds seconds) const {
 
 void ListScheduler::connect(const ListProblem& problem) {
   const int stages = static_cast<int>(problem.home.size());
-  const std::size_t queue = micro_batches_ + std::size_t{1};  // the last is never there
+  const std::size_t queue = micro_batches_ + std::size_t{1};  // the last entry stays kNever
   ready_.resize((2 * stages + 1) * queue);
   const auto queue_of = [&](int stage, Step::Kind kind) { return &ready_[(2 * stage + kind) * queue]; };
   std::vector<int> place(stages), count(problem.devices);
@@ -68,15 +68,15 @@ void ListScheduler::connect(const ListProblem& problem) {
     for (const auto kind : {Step::Forward, Step::Input}) chunk.ready[kind] = queue_of(stage, kind);
     chunk.way[Step::Forward] =
         stage + 1 < stages ? way_to(stage, stage + 1, Step::Forward) : way_to(stage, stage, Step::Input);
-    // The first stage's I has no reader: its output goes where F's input was.
+    // The output of the first stage's I has no consumer: it overwrites the arrival time of F's input.
     chunk.way[Step::Input] =
         stage > 0 ? way_to(stage, stage - 1, Step::Input) : way_to(stage, stage, Step::Forward);
   }
   devices_ = fresh_;
 }
 
-// What every schedule of the problem takes: a device begins when the first micro-batch has come down to it,
-// and after its last I the stages before it still have theirs.
+// Lower bound of the makespan of every schedule: a device begins when the first micro-batch reaches it, and
+// after its last I the earlier stages still have to run theirs.
 void ListScheduler::bound(const ListProblem& problem) {
   const Ticks transfer = in_ticks(problem.transfer);
   const auto m = static_cast<Ticks>(micro_batches_);

@@ -14,7 +14,7 @@ namespace penstock::schedule {
 namespace {
 
 struct Rounds {
-  int least;  // micro-batches that make p units
+  int least;  // minimum number of micro-batches with p units
 
   int count(int micro_batches) const { return std::max(1, micro_batches / least); }
   bool equal(int micro_batches) const { return micro_batches % count(micro_batches) == 0; }

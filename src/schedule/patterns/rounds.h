@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interleaving in rounds, shared by `interleaved` and `seq1f1b-interleaved`.
+// Interleaving of chunks in rounds, shared by `interleaved` and `seq1f1b-interleaved`.
 #pragma once
 
 #include <string_view>
@@ -9,9 +9,9 @@
 
 namespace penstock::schedule {
 
-// A round is a group of whole micro-batches with at least p units where m allows it; a device runs all units
-// of a round through its first chunk, then through its second, and so on. Throws InputError, in the name of
-// `schedule`, unless all rounds have equally many micro-batches.
+// A round is a group of whole micro-batches with at least p units if m allows it. A device runs all units of
+// a round through its first chunk, then its second, and so on. Throws InputError with the name `schedule`
+// unless all rounds have the same number of micro-batches.
 Schedule interleave_in_rounds(const Request& request, std::string_view schedule);
 
 }  // namespace penstock::schedule

@@ -11,9 +11,9 @@ namespace penstock::schedule {
 namespace {
 
 struct SqueezedDevice {
-  std::vector<BlockStep> steps;  // those before `next` have run
+  std::vector<BlockStep> steps;  // steps before `next` have run
   std::size_t next = 0;
-  std::vector<Action> weights;  // owed from `paid` on
+  std::vector<Action> weights;  // pending from `paid` on
   std::size_t paid = 0;
   int in_flight = 0;
   Order row;
@@ -39,7 +39,7 @@ class Squeeze {
     left_ = blocks.size() * 6 * micro_batches;
   }
 
-  // Returns the makespan. All devices choose by what has run before this instant.
+  // Returns the makespan. In each time unit all devices choose based on the state before it.
   int run() {
     int now = 0;
     for (; left_ > 0; ++now) {
@@ -67,7 +67,7 @@ class Squeeze {
 
   bool has_run(int rank, Pass pass, int micro_batch) const { return done_[rank][pass] > micro_batch; }
 
-  // A pass needs the same pass on the device before it; where a V turns or begins, the pass before it.
+  // A pass depends on the same pass on the previous device; where a V turns or begins, on the previous pass.
   bool ready(int rank, BlockStep step) const {
     const bool first = rank == 0, last = rank == device_count() - 1;
     const int j = step.micro_batch;
@@ -84,7 +84,7 @@ class Squeeze {
     return false;
   }
 
-  // A forward needs room for itself and, once the W that are owed have run, for the forwards it overtakes.
+  // A forward needs room for itself and, once the pending W have run, for the forwards that it overtakes.
   bool has_room(const SqueezedDevice& device, std::size_t at) const {
     int in_flight = device.in_flight + 1;
     int owed = static_cast<int>(device.weights.size() - device.paid);
@@ -97,7 +97,7 @@ class Squeeze {
     return room;
   }
 
-  // How far behind the next step the one to run is, or kNothing.
+  // Returns the offset of the step to run from the next step, or kNothing.
   int choose(int rank) const {
     const SqueezedDevice& device = devices_[rank];
     const std::size_t end = std::min(device.next + look_ahead_, device.steps.size());
@@ -137,7 +137,7 @@ class Squeeze {
   int limit_;
   std::size_t look_ahead_;
   std::vector<SqueezedDevice> devices_;
-  std::vector<std::array<int, kPasses>> done_;  // [device][pass]: micro-batches that have run
+  std::vector<std::array<int, kPasses>> done_;  // [device][pass] number of micro-batches that have run
   std::vector<int> choices_;
   std::size_t left_ = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Squeezing repeated building blocks (block.h) within the memory that the repetition needs: a list scheduler
+// Squeezes repeated building blocks (block.h) within the memory that the repetition needs: a list scheduler
 // in unit time.
 #pragma once
 
@@ -11,9 +11,9 @@
 
 namespace penstock::schedule {
 
-// At every instant each device runs the next pass of its repeated block if its input is there, else a W. At
-// most `limit` chunks of micro-batches are between F and W on a device; that must be enough for the blocks as
-// they stand. A second try lets a pass overtake the one before it; the shorter schedule is returned.
+// In every time unit each device runs the next pass of its repeated block if its input is there, else a W. At
+// most `limit` micro-batch chunks are between F and W on a device; this must be enough for the blocks in
+// their own order. A second try lets a pass overtake the one before it. Returns the shorter schedule.
 Schedule squeeze(const Request& request, const std::vector<Block>& blocks, int limit);
 
 }  // namespace penstock::schedule

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device with two chunks, as in zb-v, dualpipe and dualpipe-v: their phases are written down as calls, and
-// the micro-batch of each call is the chunk's next.
+// A device with two chunks, as in zb-v, dualpipe and dualpipe-v. Generators write their phases as calls; each
+// call runs the chunk's next micro-batch.
 #pragma once
 
 #include <vector>
@@ -11,9 +11,9 @@ namespace penstock::schedule {
 
 class TwoChunks {
  public:
-  // A chunk's stage and the micro-batches it runs. Calls beyond the last one leave no action: the papers ask
-  // for a least number of micro-batches, and since micro-batches do not depend on each other, fewer are what
-  // remains of that many.
+  // A chunk's stage and its micro-batches. Calls beyond the last micro-batch add no action: the papers need a
+  // minimum number of micro-batches, and as micro-batches are independent, the schedule for fewer is that one
+  // with the surplus removed.
   struct Chunk {
     int stage;
     int first_micro_batch;
@@ -24,8 +24,8 @@ class TwoChunks {
 
   void forward(int chunk);
   void backward(int chunk);
-  void backward_input(int chunk);  // its W is owed from now on
-  void backward_weight();          // the longest owed, of either chunk; nothing when none is owed
+  void backward_input(int chunk);  // its W is pending from then on
+  void backward_weight();          // the oldest pending W of both chunks; no-op if none is pending
 
   // The forward of one chunk runs together with the backward of the other.
   void overlap(int forward_chunk, int backward_chunk);
@@ -49,7 +49,7 @@ class TwoChunks {
   Order order_;
 };
 
-// Where a V shape puts its stages: the first chunks go down the devices, the second ones come back up.
+// Stage placement of a V: the first chunks go down the devices, the second chunks come back up.
 inline TwoChunks v_shape(int rank, int devices, int micro_batches) {
   return TwoChunks({rank, 0, micro_batches}, {2 * devices - 1 - rank, 0, micro_batches});
 }

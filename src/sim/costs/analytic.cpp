@@ -18,7 +18,7 @@ namespace {
 using schedule::Op;
 using schedule::OpKind;
 
-// Attention consists of products.
+// Attention consists of products, so their peak rate bounds its rates.
 void cap_attention(Measured& measured, double tflops) {
   for (Numbers* rates : {&measured.attention_tflops, &measured.attention_backward_tflops,
                          &measured.earlier_attention_tflops, &measured.earlier_attention_backward_tflops}) {
@@ -37,7 +37,7 @@ Hardware hardware_for(Hardware hardware, model::Precision precision) {
   return hardware;
 }
 
-// Layers by what they keep.
+// Number of layers by keep set.
 std::map<std::uint16_t, int> kept_in(const Work& work, int stage) {
   std::map<std::uint16_t, int> layers;
   const auto [first, count] = work.layers[stage];
@@ -45,10 +45,10 @@ std::map<std::uint16_t, int> kept_in(const Work& work, int stage) {
   return layers;
 }
 
-// What the queries of a slice attend to, in its own length.
+// The keys that the queries of a slice attend to, in units of its own length.
 struct Attended {
-  double own = 1;      // of the causal half of its own keys
-  double earlier = 0;  // slices before it
+  double own = 1;      // fraction of the causal half of its own keys
+  double earlier = 0;  // number of earlier slices
 };
 
 Attended attended(const Work& work, int micro_batch, int slice) {
@@ -92,7 +92,7 @@ AnalyticCosts::AnalyticCosts(Work work, const Hardware& hardware, const Engine& 
 void AnalyticCosts::fill_table() {
   const Work& work = bytes_.work();
   std::size_t slices = 0;
-  std::vector<int> cuts;  // a micro-batch of each cut
+  std::vector<int> cuts;  // one micro-batch per cut
   for (int j = 0; j < static_cast<int>(work.slices.size()); ++j) {
     const int cut = bytes_.cut_of(j);
     first_.push_back(cut == j ? slices : first_[cut]);
@@ -187,7 +187,7 @@ std::vector<int> stages_of(const Work& work, int device) {
   return stages;
 }
 
-// Of a stage; with a sharded vocabulary of its layers alone.
+// The parameters of a stage; with a sharded vocabulary only those of its layers.
 model::LocalParameters parameters_of(const Work& work, int stage) {
   double embeddings = 0;
   if (!work.vocabulary_parallel)
@@ -212,7 +212,7 @@ Seconds AnalyticCosts::optimizer(int device) const {
   const bool sharded = engine_.shards_optimizer;
   const double stepped =
       held.dense / (sharded ? shards_of(work) : 1) + held.expert / (sharded ? expert_shards_of(work) : 1);
-  const double passed = work.passing.empty() ? held.total() : stepped;  // gradients that are there
+  const double passed = work.passing.empty() ? held.total() : stepped;  // gradients on the device
   return optimizer_passes(hardware_, passed * engine_.gradient_passes + stepped * engine_.optimizer_bytes);
 }
 
@@ -253,7 +253,7 @@ bool AnalyticCosts::near(int device, int peer) const {
   return in_one_node(hardware_, bytes_.work().mesh, device, peer);
 }
 
-// A vocabulary group is not evenly spaced: the pipeline's part of it is the slow one.
+// A vocabulary group is not evenly spaced: its pipeline part is the slow one.
 Seconds AnalyticCosts::collective(mesh::Group group, double bytes) const {
   const mesh::Group spaced = group == mesh::Group::Vocabulary ? mesh::Group::Pipeline : group;
   const bool gradients = group == mesh::Group::Replica || group == mesh::Group::ExpertReplica;
@@ -261,15 +261,15 @@ Seconds AnalyticCosts::collective(mesh::Group group, double bytes) const {
                    gradients);
 }
 
-// Gradients are scattered among those that share states, then all-reduced between copies of a share; weights
-// are gathered among the former.
+// Gradients are reduce-scattered over the ranks that share states, then all-reduced over the copies of a
+// shard. Weights are gathered over the ranks that share states.
 Seconds AnalyticCosts::over(const mesh::SharingSpread& replicas, OpKind kind, double bytes) const {
   const Seconds shared = ring_pass(hardware_, replicas.shards, bytes, true);
   if (kind == OpKind::GatherWeights) return shared;
   return shared + 2 * ring_pass(hardware_, replicas.copies, bytes / replicas.shards.members, true);
 }
 
-// The op's bytes are of dense weights and experts together.
+// The op's bytes include dense weights and experts.
 Seconds AnalyticCosts::over_replicas(const Op& op) const {
   const Work& work = bytes_.work();
   const auto bytes = static_cast<double>(op.bytes);
@@ -301,7 +301,7 @@ double AnalyticCosts::share_of_attention(const schedule::Exchange& exchange) con
   const model::TokenRange& queries = cut[key.slice];
   const auto parts = model::parts_of_halves(cut, exchange.first_half, exchange.halves);
   double moved = 0;
-  if (work.documents.empty()) {  // every query has all these keys, and half of its own slice's
+  if (work.documents.empty()) {  // every query reads all these keys and, on average, half of its own slice's
     for (const model::SlicePart& part : parts) moved += static_cast<double>(part.length);
     return moved / (static_cast<double>(queries.begin) + static_cast<double>(queries.length) / 2);
   }

@@ -77,7 +77,7 @@ RecordBytes RunBytes::record(const schedule::Key& key) const {
   const model::LayerShards own(work_.shape, split(), rows(micro_batch, slice));  // gradients of own tokens
   bytes.weight_record = layers * own.weight_record(element, accumulator);
   bytes.handed_over = hidden_bytes(micro_batch, slice);
-  // No later slice adds to the last one's keys and values, so it has no accumulator.
+  // No later slice adds to the K,V gradients of the last one, so it has no accumulator.
   if (slice + 1 < slices)
     bytes.kv_gradient =
         layers * shards.kept(model::KeepSet{}.with(model::SavedTensor::KeyValue), accumulator);

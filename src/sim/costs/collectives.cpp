@@ -20,7 +20,7 @@ Seconds latency_of(const Hardware& hardware, const mesh::NodeSpread& group) {
   return group.one_node ? inside : inside + 1e-6 * hardware.network.latency_us * group.nodes;
 }
 
-// Between the measured sizes linear in the bytes; beyond the last at the rate of the last two.
+// Linear in the bytes between the measured sizes; beyond the last one with the slope of the last two.
 Seconds measured_message(const Hardware& hardware, double bytes) {
   const Numbers& at = hardware.measured.link_kb;
   const Numbers& times = hardware.measured.link_us;

@@ -7,7 +7,7 @@
 namespace penstock::sim {
 namespace {
 
-// A position lies `share` of the way from point `below` to point `above`.
+// A position at the fraction `share` of the way from point `below` to point `above`.
 struct Between {
   std::size_t below, above;
   double share;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measured tables as functions: between two points linear over the logarithm of the position, beyond the
-// ends the end's value.
+// Interpolation in measured tables: linear in the logarithm of the position, clamped to the end values.
 #pragma once
 
 #include "base/options.h"
 
 namespace penstock::sim {
 
-// `at` ascends, is positive and not empty; as many values.
+// `at` is ascending, positive and not empty, and as long as `values`.
 double on_curve(const Numbers& at, const Numbers& values, double position);
 
 // values[i·columns.size() + j] belongs to rows[i] and columns[j]; both ascend, are positive and not empty.

@@ -4,7 +4,7 @@
 namespace penstock::sim {
 namespace {
 
-// Bytes of one pass over a 16-bit tensor of the given width, per token.
+// Bytes per token of one pass over a 16-bit tensor of the given width.
 double pass(double width) { return 2.0 * width; }
 
 struct Widths {
@@ -20,9 +20,9 @@ Widths widths_of(const model::Shape& shape) {
 }  // namespace
 
 // Llama: two norms (read, write), two residual sums (two reads, write), rotation (read, write), SwiGLU (silu:
-// read, write; product: two reads, write). Fused: the first sum and its norm two
-// reads and two writes together, SwiGLU two reads and a write. GPT: two norms, two bias-dropout-sums
-// (two reads, write, mask), bias and GELU (read, write), and the copies that bring Q, K and V into place.
+// read, write; product: two reads, write). Fused: the first sum and its norm together two reads and two
+// writes, SwiGLU two reads and a write. GPT: two norms, two bias-dropout-sums (two reads, write, mask), bias
+// and GELU (read, write), and the copies that rearrange Q, K and V.
 ElementwiseBytes forward_traffic(const Engine& engine, const model::Shape& shape, Family family) {
   const Widths w = widths_of(shape);
   if (family == Family::Llama) {
@@ -34,7 +34,7 @@ ElementwiseBytes forward_traffic(const Engine& engine, const model::Shape& shape
 
 // Llama: norms (read input and gradient, write; sum over the residual's two paths), rotation, SwiGLU
 // (product: three reads, two writes; silu: two reads, one write; joining gate and up: two reads, two writes).
-// Fused: norms that read input, gradient and residual and write; SwiGLU of three reads and two writes.
+// Fused: norms read input, gradient and residual and write; SwiGLU has three reads and two writes.
 ElementwiseBytes backward_traffic(const Engine& engine, const model::Shape& shape, Family family) {
   const Widths w = widths_of(shape);
   if (family == Family::Llama) {

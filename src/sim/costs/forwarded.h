@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Costs that answer as others do: a wrapper overrides what it changes, and everything else goes on.
+// Costs that forward all calls to others: a wrapper overrides only what it changes.
 #pragma once
 
 #include "sim/costs/costs.h"

@@ -136,7 +136,7 @@ void check_ascends(const Numbers& at, const char* key, std::string_view origin) 
   }
 }
 
-// efficiency.attention is FlashAttention 2's: another library needs its own rates.
+// efficiency.attention is for FlashAttention 2: another library needs its own rates.
 void check_attention_kernels(const Hardware& hardware, std::string_view origin) {
   if (hardware.kernels.attention == "fa2" || !hardware.measured.attention_tokens.empty()) return;
   throw InputError(std::string(origin) + ": kernels.attention = \"" + hardware.kernels.attention +
@@ -144,7 +144,7 @@ void check_attention_kernels(const Hardware& hardware, std::string_view origin) 
                    "(hardware/h800-cudnn.toml has cuDNN's on Hopper), or \"fa2\"");
 }
 
-// `values` are as many as `points`, or none where they are optional.
+// Throws unless there are `points` values, or none if they are optional.
 void check_values(const Numbers& values, std::size_t points, const char* key, const std::string& of,
                   bool optional, std::string_view origin) {
   if (values.size() == points || (optional && values.empty())) return;

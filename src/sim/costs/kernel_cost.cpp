@@ -16,7 +16,7 @@ double table_rate(const Numbers& at, const Numbers& wanted, const Numbers& other
   return on_curve(at, wanted.empty() ? otherwise : wanted, position);
 }
 
-// Arithmetic over own and over earlier keys, at its rates.
+// Arithmetic rates over own and over earlier keys, FLOP/s.
 struct AttentionRates {
   double own, earlier;
 };
@@ -58,7 +58,7 @@ AttentionRates backward_rates(const Hardware& hardware, const FlashAttention& at
       1e12 * table_rate(measured.attention_tokens, measured.earlier_attention_backward_tflops, own, tokens)};
 }
 
-// Of 2 products forward: 4 FLOPs a pair of query and key and number of the heads.
+// The two forward products: 4 FLOPs per query-key pair and unit of width.
 Seconds attention_seconds(const FlashAttention& attention, const AttentionRates& rates) {
   const double pairs = 4.0 * attention.queries * attention.tokens * attention.width;
   return attention.seen * pairs / 2 / rates.own + attention.earlier * pairs / rates.earlier;
@@ -70,7 +70,7 @@ double elementwise_rate(const Hardware& hardware, const Numbers& rates, double s
   return 1e9 * table_rate(measured.elementwise_mb, rates, measured.elementwise_gbps, state / 1e6);
 }
 
-// Of a product [m, k] x [k, n] by a table, or by peak and efficiency.
+// A product [m, k] x [k, n], from a measured table or from peak rate and efficiency.
 Seconds product_seconds(const Hardware& hardware, const Numbers& rates, double m, double n, double k,
                         double traffic) {
   const Measured& measured = hardware.measured;
@@ -83,9 +83,9 @@ Seconds product_seconds(const Hardware& hardware, const Numbers& rates, double m
          hidden_traffic(hardware, hardware.number_bytes() * (m * k + k * n + m * n) + traffic);
 }
 
-// Bytes of passes over the scores of b sequences: products write and read them (4), softmax reads and writes
-// (4), dropout reads, writes and keeps a mask (5); backward twice the products' (8), softmax reads both and
-// writes (6), dropout (5).
+// Traffic over the attention scores of b sequences. `bytes` per score, forward: the products write and read
+// them (4), softmax reads and writes (4), dropout reads, writes and keeps a mask (5); backward: twice the
+// products' (8), softmax reads both and writes (6), dropout (5).
 Seconds score_traffic(const Hardware& hardware, const PlainAttention& attention, double bytes) {
   return elementwise(hardware, attention.queries * attention.keys * attention.heads * bytes);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seconds of single operations on one device. Arithmetic and memory traffic add up (as in Calculon, Isaev et
-// al. 2023), traffic to the share that the arithmetic does not hide: that alone makes small products slow.
+// Seconds of single operations on one device: arithmetic plus memory traffic (as in Calculon, Isaev et al.
+// 2023). Of the traffic only the share not hidden by the arithmetic counts; it makes small products slow.
 #pragma once
 
 #include <string_view>
@@ -9,17 +9,17 @@
 
 namespace penstock::sim {
 
-// [m, k] x [k, n] in the precision of training; `traffic` bytes more, for what else it reads and writes.
+// [m, k] x [k, n] in the training precision; `traffic`: bytes that it reads and writes besides its operands.
 Seconds matrix_product(const Hardware& hardware, double m, double n, double k, double traffic = 0);
 
-// Of a layer's products in the backward: one for the input, one for the weights, whose sum takes `accumulate`
-// bytes of traffic a number.
+// The backward of a product: input gradient plus weight gradient, or the latter alone. Adding the weight
+// gradient to its sum takes `accumulate` bytes of traffic per number.
 Seconds matrix_product_backward(const Hardware& hardware, double m, double n, double k, double accumulate);
 Seconds matrix_product_weights(const Hardware& hardware, double m, double n, double k, double accumulate);
 
-// Flash attention of a slice of `queries` (in calls of `tokens` each, one for every sequence) over its own
-// keys, of whose causal half documents leave the part `seen`, and those of `earlier` slices of the same
-// length, heads·d = width; forward, and backward (2.5 times the arithmetic: five products against two).
+// Flash attention of a slice of `queries` (in calls of `tokens` each, one per sequence) over its own keys and
+// those of `earlier` slices of the same length; heads·d = width. `seen`: part of the own keys' causal half
+// that documents leave. The backward has 2.5 times the arithmetic: five products instead of two.
 struct FlashAttention {
   double queries, tokens, earlier, width;
   double seen = 1;
@@ -29,7 +29,7 @@ struct FlashAttention {
 Seconds flash_attention(const Hardware& hardware, const FlashAttention& attention);
 Seconds flash_attention_backward(const Hardware& hardware, const FlashAttention& attention);
 
-// Attention with its scores in memory: all keys, no causal saving; dropout adds passes.
+// Attention with its scores in memory: all keys, no causal skipping; dropout adds passes.
 struct PlainAttention {
   double queries, keys, width, heads;
   bool dropout = false;
@@ -37,7 +37,7 @@ struct PlainAttention {
 Seconds plain_attention(const Hardware& hardware, const PlainAttention& attention);
 Seconds plain_attention_backward(const Hardware& hardware, const PlainAttention& attention);
 
-// Passes over memory of `bytes` in all; those of a layer at hidden states of `state` bytes.
+// Elementwise passes with `bytes` of traffic in total; for a layer, with hidden states of `state` bytes.
 inline Seconds elementwise(const Hardware& hardware, double bytes) { return bytes / hardware.memory_rate(); }
 Seconds layer_elementwise(const Hardware& hardware, double bytes, double state);
 Seconds layer_elementwise_backward(const Hardware& hardware, double bytes, double state);

@@ -13,7 +13,7 @@ namespace {
 
 using model::SavedTensor;
 
-// A layer's slice and who computes it.
+// A layer's slice with the machine and the engine that compute it.
 struct Site {
   const LayerSlice& slice;
   const Hardware& hardware;
@@ -36,7 +36,7 @@ struct Site {
     return {tokens, slice.sequence, queries() / t, as_double(shape().heads) / t, engine.dropout};
   }
   bool has_experts() const { return shape().experts > 1; }
-  // Whole experts work on the rank's own tokens: nothing is gathered or scattered around them.
+  // Folded experts are whole and take the rank's own tokens: no gather or scatter around them.
   bool folds_experts() const { return engine.folded_experts && has_experts(); }
   bool missing(SavedTensor tensor) const { return !slice.keep.has(tensor); }
   bool has_keys() const { return slice.sliced || !missing(SavedTensor::KeyValue); }  // kept, or in the cache
@@ -49,7 +49,7 @@ Site site_of(const LayerSlice& slice, const Hardware& hardware, const Engine& en
   return {slice, hardware, engine, shape_of_ranks(slice.shape, t), slice.tokens, as_double(t)};
 }
 
-// Rows and number of the products of one expert on this device; a dense MLP is one expert.
+// Rows per expert and number of experts on this device; a dense MLP is one expert.
 struct ExpertProducts {
   double rows, count;
 };
@@ -60,14 +60,14 @@ ExpertProducts expert_products(const Site& site) {
   return {routed * site.slice.mesh.expert / experts, experts / site.slice.mesh.expert};
 }
 
-// Launches beyond those of a dense MLP's forward, for every further expert: gates, activation and output, or
-// gate, up and output where one activation serves all.
+// Launches in addition to those of a dense MLP's forward, three for every further expert: gates, activation
+// and output, or gate, up and output if one activation serves all.
 double further_launches(const Site& site) {
   if (site.engine.grouped_experts || !site.has_experts()) return 0;
   return 3 * (expert_products(site).count - 1);
 }
 
-// All experts that a token visits.
+// Total width of all experts that a token visits.
 double visited_width(const model::Shape& shape) {
   return as_double(shape.ffn * shape.experts_per_token + shape.shared_ffn);
 }
@@ -113,7 +113,7 @@ Seconds attention_backward(const Site& site) {
   return plain_attention_backward(site.hardware, site.plain());
 }
 
-// Traffic is counted for 16-bit numbers.
+// Traffic is counted for 16-bit numbers and scaled to the training precision.
 double elementwise_bytes(const Site& site, const ElementwiseBytes& bytes) {
   const double hidden_tokens = site.engine.sequence_parallel ? site.tokens / site.t : site.tokens;
   const double passes = site.has_experts() ? site.engine.passes_over_rows(site.slice.mesh.expert > 1) : 0;
@@ -142,8 +142,8 @@ struct ContextTraffic {
   Seconds again;  // a recomputed forward, whose keys and values are still there
 };
 
-// Keys and values to all, forward once, backward once more and their gradients back. Their traffic hides
-// behind the QKV product unless queries share heads, as in the ATC'24 engine.
+// Keys and values go to all ranks once in the forward and once in the backward, which also returns their
+// gradients. This traffic hides behind the QKV product unless queries share heads, as in the ATC'24 engine.
 ContextTraffic ring_traffic(const Site& site) {
   const mesh::Mesh& mesh = site.slice.mesh;
   const mesh::NodeSpread group = mesh::thinnest(mesh, mesh::Group::Context, site.hardware.node.gpus);
@@ -154,7 +154,7 @@ ContextTraffic ring_traffic(const Site& site) {
   return {pass, 2 * pass, pass};
 }
 
-// Members of a context group that are so many ranks of it apart.
+// `members` ranks of a context group that are `apart` of its ranks apart.
 mesh::NodeSpread context_spread(const Site& site, std::int64_t apart, std::int64_t members) {
   const mesh::Mesh& mesh = site.slice.mesh;
   const std::int64_t stride = apart * mesh.tensor, width = stride * members;
@@ -162,7 +162,7 @@ mesh::NodeSpread context_spread(const Site& site, std::int64_t apart, std::int64
                         site.hardware.node.gpus);
 }
 
-// As many collectives as there are, each with its latency, on what they move together.
+// The time of all collectives of a pass: each has its latency; their bytes are summed.
 Seconds context_pass(const Site& site, const model::ContextPass& pass, const model::ContextSplit& split) {
   Seconds sum = 0;
   if (pass.exchanges > 0) {
@@ -192,10 +192,10 @@ ContextTraffic context_traffic(const Site& site) {
           context_pass(site, moved.again, split)};
 }
 
-// Of the nodes of a group, those on which a token has some of its experts.
+// Expected number of a group's nodes on which a token has at least one of its experts.
 double visited_nodes(double nodes, double experts) { return nodes * (1 - std::pow(1 - 1 / nodes, experts)); }
 
-// Tokens to their experts and back.
+// All-to-all of tokens to their experts and back.
 Seconds expert_traffic(const Site& site) {
   const auto& shape = site.shape();
   if (shape.experts == 1 || site.slice.mesh.expert == 1) return 0;
@@ -245,26 +245,25 @@ bool repeats_layer(const Site& site) {
          (keep == full || (site.slice.sliced && keep == full.with(SavedTensor::KeyValue)));
 }
 
-// Inputs of products that recomputation gathers: of those of Q, K and V, and of the MLP's.
+// Number of product inputs that recomputation gathers: that of Q, K and V, and that of the MLP.
 int gathered_again(const Site& site) {
   const bool attention = site.missing(SavedTensor::Query) || !site.has_keys();
   return attention + (site.missing(SavedTensor::GateUp) && !site.folds_experts());
 }
 
-// What recomputation has gathered serves the weights' gradients too, unless a layer is repeated as a whole.
+// Inputs gathered by recomputation also serve the weight gradients, unless a layer is repeated as a whole.
 bool gathers_once(const Site& site) {
   return site.engine.sequence_parallel && site.engine.regathers_inputs && !site.engine.whole_again;
 }
 
-// Inputs and gradients of products that W gathers anew. B gathers the inputs alone, half of them, unless
-// recomputation has.
+// Number of product inputs and output gradients that W gathers again. B gathers only the inputs, half of that
+// number, unless recomputation has gathered them.
 int gathered_for_weights(const Site& site) {
   if (!gathers_once(site)) return 0;
   return site.folds_experts() ? 2 : 4;
 }
 
-// Everything that has to be formed again so that the kept tensors and these make up a whole record. K and V
-// of slices are in the cache.
+// The recomputation of all tensors of a record that are not kept. K and V of slices are in the cache.
 LayerTerms recompute_terms(const Site& site) {
   if (repeats_layer(site)) return forward_terms(site);
   const auto missing = [&](SavedTensor tensor) { return site.missing(tensor); };
@@ -279,7 +278,7 @@ LayerTerms recompute_terms(const Site& site) {
   LayerTerms terms;
   const bool norm_one = missing(SavedTensor::NormOneOutput), norm_two = missing(SavedTensor::NormTwoOutput);
   terms.elementwise = passes((norm_one + norm_two) * norm * hidden_tokens);
-  // The backward of heads' norms needs keys as the product leaves them, which are kept with the queries.
+  // The backward of head norms needs the keys before the norm, which are kept with the queries.
   const bool queries = missing(SavedTensor::Query), normed = site.shape().head_norms;
   const double keys = (has_keys ? queries && normed : 2) * site.keys();
   terms.matrix += products.qkv * ((queries * site.queries() + keys) / (site.queries() + 2 * site.keys()));
@@ -305,10 +304,10 @@ LayerTerms recompute_terms(const Site& site) {
 LayerCost layer_cost(const LayerSlice& slice, const Hardware& hardware, const Engine& engine) {
   const Site site = site_of(slice, hardware, engine);
   LayerCost cost{forward_terms(site), backward_terms(site), recompute_terms(site)};
-  // I lets go of what it gathers for recomputation, so that W gathers it again.
+  // I frees the inputs that it gathers for recomputation, so W gathers them again.
   if (gathers_once(site))
     cost.split = (gathered_for_weights(site) / 2 + gathered_again(site)) * tensor_pass(site);
-  // A host that issues kernels more slowly than they run sets the pace; a backward has twice a forward's.
+  // A host that issues kernels more slowly than they run is the bottleneck; a backward has twice the kernels.
   const Seconds floor = 1e-3 * hardware.kernels.layer_dispatch_ms;
   cost.forward.gaps += std::max(0.0, floor - cost.forward.total());
   cost.backward.gaps += std::max(0.0, 2 * floor - cost.backward.total());

@@ -6,7 +6,7 @@ namespace penstock::sim {
 using schedule::Op;
 
 bool ActionTimes::equal() const {
-  constexpr double kRounding = 1e-9;  // differences of time stamps are equal to this
+  constexpr double kRounding = 1e-9;  // relative rounding of differences of time stamps
   for (std::size_t kind = 0; kind < least_.size(); ++kind) {
     if (most_[kind] - least_[kind] > kRounding * least_[kind]) return false;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Costs in which every action of a kind takes the mean time of its kind; the rest stays as it is.
+// Costs in which every action takes the mean time of its kind; all else is unchanged.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace penstock::sim {
 
-// The range of what the actions of each kind take.
+// The minimum and maximum time of the actions of each kind.
 class ActionTimes {
  public:
   ActionTimes() { least_.fill(std::numeric_limits<Seconds>::infinity()); }
@@ -30,7 +30,7 @@ class ActionTimes {
     }
   }
 
-  // No action differs from its kind's mean by more than time stamps do.
+  // True if no two actions of a kind differ by more than the rounding of time stamps.
   bool equal() const;
 
  private:
@@ -39,10 +39,10 @@ class ActionTimes {
 
 class MeanCosts final : public ForwardedCosts {
  public:
-  // Means over the timeline's actions. `base` answers for everything else and must outlive this.
+  // Takes means over the timeline's actions. `base` is used for everything else and must outlive this.
   MeanCosts(const schedule::Program& program, const schedule::Timeline& timeline, const Costs& base);
 
-  // No action differed from its kind's mean: simulating again would change nothing.
+  // True if all actions of a kind took the same time: another simulation would change nothing.
   bool all_equal() const { return times_.equal(); }
 
   Seconds seconds(int device, std::uint32_t index, const schedule::Op& op) const override;

@@ -53,8 +53,8 @@ void check_match(const Program& program, const Timeline& timeline) {
   for (int d = 0; d < program.device_count(); ++d) check_device(program, timeline, d);
 }
 
-// The timeline in which collectives begin when all their members have come: whoever comes first waits for the
-// others, which the simulation adds of its own accord.
+// Returns the timeline with collectives that begin when all their members have arrived: the simulation adds
+// the wait of the earlier members itself.
 Timeline begun_together(const Program& program, Timeline timeline) {
   std::map<std::pair<schedule::Members, std::size_t>, std::vector<Event*>> meetings;
   for (int d = 0; d < program.device_count(); ++d) {
@@ -93,7 +93,7 @@ MeasuredCosts::MeasuredCosts(const Program& program, const Timeline& timeline, c
   measure_links(program, timeline);
 }
 
-// Own time without serving others and waiting for them, and what they computed.
+// Sets each op's time to its own time, without serving others and waiting for them, plus what they computed.
 void MeasuredCosts::measure_exchange(const Program& program, const Timeline& timeline) {
   const schedule::ProgramIndex index(program);
   std::vector<int> times(program.exchanges.size());
@@ -123,7 +123,7 @@ Seconds MeasuredCosts::all_of(const Moved& moved) const {
   return sum;
 }
 
-// By the halves that are read, the op's own keys one of them: those before the first that moves are not.
+// Scales by the halves read: the op's own keys count as one, halves before the first moved one are not read.
 Seconds MeasuredCosts::attention_of(const schedule::PassKey& pass, const Moved& moved) const {
   int halves = 0;
   for (const auto& [first_half, served] : moved.served) halves += served.halves;
@@ -203,12 +203,12 @@ ActionBytes MeasuredCosts::action(int device, const schedule::Op& op) const {
 
 namespace {
 
-// Of copies, visits, messages and actions; all else a stage or a device does once, or as often as it must.
+// True for copies, LOSS, messages and actions. All other ops belong to a stage or a device.
 bool is_of_micro_batch(OpKind kind) {
   return lane_of(kind) != Lane::Collective && kind != OpKind::OptimizerStep;
 }
 
-// Of the micro-batches with so many slices.
+// Averages over the micro-batches with this number of slices.
 CostTable average_of(const Program& program, const MeasuredCosts& measured, int slices) {
   const TableExtent extent{program.stages, slices, program.device_count()};
   CostTable table(extent);
@@ -223,7 +223,7 @@ CostTable average_of(const Program& program, const MeasuredCosts& measured, int 
       if (is_of_micro_batch(op.kind) && program.slices[op.key.micro_batch] != slices) continue;
       if (is_send(op.kind)) table.set_link(d, op.peer, {.latency = measured.transfer(d, i, op).latency});
       if (is_send(op.kind) || is_receive(op.kind)) continue;
-      if (op.key.stage >= extent.stages) continue;  // of the vocabulary, which is no stage (schedule/units.h)
+      if (op.key.stage >= extent.stages) continue;  // the vocabulary unit, not a stage (schedule/units.h)
       const std::size_t row = static_cast<std::size_t>(op.kind) * extent.stages + op.key.stage;
       Sum& sum = sums[row * extent.slices + op.key.slice];
       sum.seconds += measured.seconds(d, i, op);
@@ -233,9 +233,9 @@ CostTable average_of(const Program& program, const MeasuredCosts& measured, int 
   return table;
 }
 
-// Of whole micro-batches, whatever their slices.
+// Averages over whole micro-batches with any number of slices.
 CostTable average_of_whole(const Program& program, const MeasuredCosts& measured) {
-  std::map<int, int> counts;  // micro-batches with so many slices
+  std::map<int, int> counts;  // [number of slices] number of micro-batches
   for (const int slices : program.slices) ++counts[slices];
   std::vector<CountedTable> tables;
   for (const auto& [slices, count] : counts) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run's own times as costs: of the same program op by op, or averaged for others.
+// A run's measured times as costs: op by op for the same program, averaged for others.
 #pragma once
 
 #include <map>
@@ -13,22 +13,22 @@
 
 namespace penstock::sim {
 
-// Every compute and copy op takes what it took in the run, a collective of several devices what it took once
-// all had come. A message takes the least time that any message as large took on its link in the run, from
-// the start of its send to its arrival: later arrivals were noticed late, by a receiver that was computing.
-// One of another size, as exchange's are, takes what the nearest size took. Record bytes are `bytes`'
-// answers, which must outlive this. With exchange, an action takes what its own device and its partners
-// computed of it; its attention is what the partners took, by their share of the halves that it read, but no
-// less than they took and no more than the whole op. A partner's share of it is what that took.
+// Compute and copy ops take their time from the run; a collective of several devices counts from the arrival
+// of its last member. A message takes the minimum time of all messages of its size on its link, from the
+// start of the send to the arrival: later arrivals were noticed late by a receiver that was computing. A
+// message of another size, such as those of exchange, takes the time of the nearest size. Record bytes come
+// from `bytes`, which must outlive this. With exchange, an action's time is the sum of what its own device
+// and its partners computed of it. Its attention is the partners' time scaled up from their halves to all
+// halves that it read, at least the partners' time and at most the whole op. A partner's share is its time.
 class MeasuredCosts final : public Costs {
  public:
-  // Throws InputError when the timeline is not of the program: another number of devices or ops, or an op
+  // Throws InputError if the timeline does not match the program: another number of devices or ops, or an op
   // that has no end or ends before it starts.
   MeasuredCosts(const schedule::Program& program, const schedule::Timeline& timeline,
                 const MemoryCosts& bytes);
 
-  // Takes compute ops' times from here instead, [device][op]: processor seconds, where ranks shared cores and
-  // the clock on the wall tells nothing.
+  // Replaces the times of all ops, [device][op], by processor seconds, for runs in which ranks shared cores
+  // and the wall clock has no meaning.
   void take_seconds(std::vector<std::vector<Seconds>> seconds);
 
   Seconds seconds(int device, std::uint32_t index, const schedule::Op& op) const override;
@@ -50,41 +50,41 @@ class MeasuredCosts final : public Costs {
     Seconds least;
   };
 
-  // What a partner took for one exchange.
+  // The time that a partner took for one exchange.
   struct Served {
     Seconds seconds = 0;
     Seconds processor = 0;
     int halves = 0;
   };
 
-  // What others computed of an op.
+  // The part of an op that other devices computed.
   struct Moved {
     int device = 0;
     std::uint32_t op = 0;
-    std::map<int, Served> served;  // by the first half of each exchange
+    std::map<int, Served> served;  // key: the first half of the exchange
   };
 
   Seconds seconds_of(const Served& served) const { return processor_ ? served.processor : served.seconds; }
   Seconds all_of(const Moved& moved) const;
   Seconds attention_of(const schedule::PassKey& pass, const Moved& moved) const;
 
-  std::vector<std::vector<Seconds>> took_;  // [device][op]; with what others computed of it
+  std::vector<std::vector<Seconds>> took_;  // [device][op], including the part that others computed
   std::map<schedule::PassKey, Moved> moved_;
-  int layers_ = 1;                            // of a stage, as requests tell
+  int layers_ = 1;                            // of a stage, from the number of requests
   bool processor_ = false;                    // took_ is in processor seconds
-  std::vector<std::vector<Flight>> flights_;  // [device]: outgoing; few sizes and peers each
+  std::vector<std::vector<Flight>> flights_;  // [device] outgoing; few sizes and peers each
   const MemoryCosts& bytes_;
 };
 
-// Mean seconds per (kind, stage, slice), and each link's least message time as its latency: for simulating
-// other schedules, micro-batches or placements of the same stages. They are of the run's micro-batches with
-// as many slices as is wanted; for one slice those of all micro-batches, whatever theirs (without_slices).
-// Kinds that the program lacks stay missing. `origin` names the run where others do not match (InputError).
+// Returns mean seconds per (kind, stage, slice), and each link's minimum message time as its latency, to
+// simulate other schedules, micro-batches or placements of the same stages. The means are over the run's
+// micro-batches with the wanted number of slices; for one slice, over all micro-batches (without_slices).
+// Kinds that the program lacks stay missing. Throws InputError with `origin`, the run, if it does not match.
 CostTable average(const schedule::Program& program, const schedule::Timeline& timeline,
                   const TableExtent& wanted, const std::string& origin);
 
-// Throws InputError, naming the run, for a schedule whose micro-batches differ in slices: a table has the
-// times of one number.
+// Throws InputError with `origin`, the run, for a schedule whose micro-batches have different slice counts: a
+// table has the times for one count.
 void require_even_slices(const schedule::Schedule& wanted, const std::string& origin);
 
 }  // namespace penstock::sim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which send a receive gets its message from.
+// The departure times of received messages.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace penstock::sim {
 
-// For each device, the start of the matching send of each of its receives, in issue order: from then on the
-// bytes are in flight. Works on simulated and on measured timelines of legal programs.
+// For each device: the start of the matching send for each of its receives, in issue order. From then on the
+// bytes are in flight. For simulated and measured timelines of legal programs.
 std::vector<std::vector<Seconds>> departures(const schedule::Program& program,
                                              const schedule::Timeline& timeline);
 

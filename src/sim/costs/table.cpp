@@ -15,11 +15,11 @@ using schedule::OpKind;
 
 constexpr Seconds kMissing = -1;
 
-// Kinds that need no entry: programs have them of their own accord.
+// Kinds that need no entry and default to 0: the passes, not the schedule, add them.
 bool is_optional(OpKind kind) { return !is_action(kind); }
 
-// Of whole micro-batches the sum over their slices, missing where a slice's time is. What a stage or a device
-// does, such as STEP, has no slice and stands at the first.
+// The time of a whole micro-batch: the sum over its slices, missing if a slice's time is. An op of a stage or
+// a device, such as STEP, has no slice; its time is stored at the first.
 std::optional<Seconds> whole_seconds(const CostTable& table, const schedule::OpWord& word, int stage) {
   const int slices = word.key == schedule::KeyForm::Full ? table.extent().slices : 1;
   Seconds sum = 0;

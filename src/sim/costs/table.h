@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Costs from a table: seconds per (kind, stage, slice), bytes of records and messages, and the links.
 //
-// Text form, one entry a line, fields separated by blanks; "#" starts a comment, "*" stands for all, later
-// lines override earlier ones:
+// Text form, one entry per line, fields separated by blanks; "#" starts a comment, "*" means all, later lines
+// override earlier ones:
 //
 //   F * * 0.010                    # kind stage slice seconds: F B I W LOSS OFFLOAD RELOAD REDUCE_GRAD STEP
 //   F 3 7 0.0125
@@ -10,8 +10,8 @@
 //   message * 67108864             # slice bytes: of its hidden states; their gradients are as large
 //   record * * 1048576 2097152 0   # stage slice record weight-record kv-gradient
 //
-// Links default to no time, messages and records to no bytes, which a table with a bandwidth must not leave
-// out for all messages; the times of the actions that a program runs must be there.
+// Defaults: links take no time, messages and records have no bytes. A table with a bandwidth needs at least
+// one message entry. The times of all actions that a program runs are required.
 #pragma once
 
 #include <limits>
@@ -30,10 +30,10 @@ struct Link {
   double bytes_per_second = std::numeric_limits<double>::infinity();
 };
 
-// Which stages, slices and devices a table speaks of.
+// The numbers of stages, slices and devices of a table.
 struct TableExtent {
   int stages = 1;
-  int slices = 1;  // the greatest number of any micro-batch
+  int slices = 1;  // maximum over the micro-batches
   int devices = 1;
 };
 TableExtent extent_of(const schedule::Program& program);
@@ -43,23 +43,22 @@ class CostTable final : public Costs {
  public:
   explicit CostTable(const TableExtent& extent);
 
-  // Numbers must lie in the extent.
+  // Indices must be within the extent.
   void set_seconds(schedule::OpKind kind, int stage, int slice, Seconds seconds);
   void set_link(int from, int to, const Link& link);
   void set_message(int slice, Bytes bytes);
   void set_record(int stage, int slice, const RecordBytes& bytes);
 
-  // Throws InputError naming the first action of the program that has no time: "no time for B of stage 3,
-  // slice 1".
+  // Throws InputError for the first op of the program without a time: "no time for B of stage 3, slice 1".
   void require_complete(const schedule::Program& program) const;
 
-  // Nothing when it is missing.
+  // Returns nothing if the time is missing.
   std::optional<Seconds> find_seconds(schedule::OpKind kind, int stage, int slice) const;
   const Link& link(int from, int to) const;
   Bytes message(int slice) const { return messages_[slice]; }
 
   Seconds seconds(int device, std::uint32_t index, const schedule::Op& op) const override;
-  // Of the bytes that the program's send has: sim/lowering.h gives it the table's.
+  // Uses the bytes of the program's send, which sim/lowering.h takes from the table.
   Transfer transfer(int device, std::uint32_t index, const schedule::Op& send) const override;
   RecordBytes record(const schedule::Key& key) const override;
 
@@ -77,21 +76,20 @@ class CostTable final : public Costs {
   std::vector<Link> links_;                    // [from * devices + to]
 };
 
-// The same stages with micro-batches in one slice: an action or a copy takes the sum of its slices' times,
-// and has no time where one of them has none; what a stage or a device does, such as STEP, takes as long as
-// before; a message has their bytes, or, where those are not known, takes as long as theirs one after the
-// other. Without records.
+// The same stages with one slice per micro-batch. An action or copy takes the sum of its slices' times and is
+// missing if one of them is. Ops of a stage or a device, such as STEP, take the same time. A message has the
+// sum of the bytes or, if all are 0, takes as long as the slices' messages in sequence. Without records.
 CostTable without_slices(const CostTable& table);
 
-// The mean of tables of one extent, each counted so often: of an action over those that have its time, and of
-// other kinds and links' latencies over all. Without bytes; there is a table at least.
+// The mean of tables with equal extents, weighted by their counts: of an action over the tables that have its
+// time, of other kinds and of link latencies over all tables. Without bytes. `tables` must not be empty.
 struct CountedTable {
   CostTable table;
   int count = 1;
 };
 CostTable mean_of(std::span<const CountedTable> tables);
 
-// Throws InputError naming origin, line, the entry and what was expected.
+// Throws InputError with origin, line, entry and what was expected.
 CostTable parse_cost_table(std::string_view text, std::string_view origin, const TableExtent& extent);
 
 }  // namespace penstock::sim

@@ -13,7 +13,7 @@ namespace {
 
 using schedule::OpWord;
 
-// The numbers that a field stands for: one, or all.
+// The indices that a field selects: one, or all.
 struct Range {
   int first = 0;
   int count = 0;
@@ -104,7 +104,7 @@ class Parser {
     }
   }
 
-  // Fields 1 and 2 say where the entry holds.
+  // Calls set(i, k) for all indices that fields 1 and 2 select.
   template <class Set>
   void each(int first_extent, const char* first_name, int second_extent, const char* second_name,
             Set set) const {
@@ -135,7 +135,7 @@ class Parser {
   }
 
   Bytes bytes(std::size_t field) const {
-    constexpr Bytes kMost = 1'000'000'000'000'000;  // thousands of them add up in 64 bits
+    constexpr Bytes kMost = 1'000'000'000'000'000;  // a sum of thousands fits in 64 bits
     const std::optional<std::int64_t> value = parse_integer(fields_[field]);
     if (!value || *value < 0 || *value > kMost)
       fail("\"" + printable(fields_[field]) + "\" is no number of bytes; expected zero to 1e15");
@@ -147,7 +147,7 @@ class Parser {
   TableExtent extent_;
   CostTable table_;
   std::size_t line_ = 0;
-  std::size_t bandwidth_line_ = 0;  // the first; 0: none
+  std::size_t bandwidth_line_ = 0;  // first line with a bandwidth; 0 if there is none
   bool has_messages_ = false;
   std::vector<std::string_view> fields_;
 };

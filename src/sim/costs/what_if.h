@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Other costs, changed: a slower device, a slower link, twice the time of a kind.
+// What-if changes of other costs: a slower device, a slower link, twice the time of a kind.
 #pragma once
 
 #include <array>
@@ -12,22 +12,22 @@
 
 namespace penstock::sim {
 
-// One change: everything it names takes `factor` times as long.
+// One change: everything that it selects takes `factor` times as long.
 struct Override {
   enum class What : std::uint8_t { Device, Link, Kind };
   What what = What::Device;
-  int device = 0;                                     // Device; Link: from
-  int peer = 0;                                       // Link: to
-  schedule::OpKind kind = schedule::OpKind::Forward;  // Kind: F, B, I, W
+  int device = 0;                                     // for Device, or the sender for Link
+  int peer = 0;                                       // the receiver for Link
+  schedule::OpKind kind = schedule::OpKind::Forward;  // for Kind: F, B, I, W
   double factor = 1;
 };
 
-// "device:2=1.5", "link:0-1=4" (that direction alone), "kind:W=0.5". Throws InputError naming the text and
-// what was expected; devices must be among the given number.
+// Parses "device:2=1.5", "link:0-1=4" (this direction only) or "kind:W=0.5". Device numbers must be below
+// `devices`. Throws InputError with the text and what was expected.
 Override parse_override(std::string_view text, int devices);
 
-// Factors multiply where several overrides apply. A device's factor holds for its copies and all that it
-// computes, for others too, not for its links.
+// If several overrides apply, their factors multiply. A device's factor applies to its copies and to all its
+// compute, also for other devices, but not to its links.
 class WhatIf final : public ForwardedCosts {
  public:
   // `base` must outlive this.
