@@ -75,7 +75,10 @@ void check_number(const Place& place, double value) {
   const bool low = allowed.least_excluded ? value > allowed.least : value >= allowed.least;
   const bool high = allowed.greatest_excluded ? value < allowed.greatest : value <= allowed.greatest;
   if (!std::isfinite(value)) place.fail("is not a finite number");
-  if (!low || !high) place.fail("must be " + to_text(allowed));
+  if (low && high) return;
+  const Constraint free;
+  const bool beyond = high ? allowed.least == free.least : allowed.greatest == free.greatest;
+  place.fail(beyond ? "is beyond " + bound_text(free.greatest) : "must be " + to_text(allowed));
 }
 
 void check_word(const Place& place, const std::string& word) {

@@ -26,9 +26,20 @@ std::string nearest_legal(std::int64_t value, std::int64_t limit, Legal legal) {
   return above <= limit ? std::to_string(above) : "none";
 }
 
-// The divisors of `whole` nearest to `value`, which is not a divisor.
+// The divisors of `whole` nearest to `value`, which is not a divisor. Takes time with the root of `whole`.
 inline std::string divisors_near(std::int64_t value, std::int64_t whole) {
-  return nearest_legal(value, whole, [&](std::int64_t other) { return whole % other == 0; });
+  std::int64_t below = 0, above = 0;
+  const auto take = [&](std::int64_t divisor) {
+    if (divisor < value) below = std::max(below, divisor);
+    if (divisor > value && (above == 0 || divisor < above)) above = divisor;
+  };
+  for (std::int64_t divisor = 1; divisor <= whole / divisor; ++divisor) {
+    if (whole % divisor != 0) continue;
+    take(divisor);
+    take(whole / divisor);
+  }
+  if (below > 0 && above > 0) return std::to_string(below) + " or " + std::to_string(above);
+  return std::to_string(std::max(below, above));
 }
 
 // The multiples of `unit` nearest to `value`, which is not a multiple.

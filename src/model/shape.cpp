@@ -108,6 +108,8 @@ void validate(const Shape& shape) {
               text(shape.head_dim()) + " is odd; rotary positions need an even size");
   require(std::isfinite(shape.rope_theta) && shape.rope_theta > 0,
           "model.rope_theta = " + exact_number(shape.rope_theta) + " must be positive");
+  require(shape.norm_epsilon >= kLeastEpsilon,
+          "model.norm_epsilon = " + exact_number(shape.norm_epsilon) + " must be 1e-37 or more");
 }
 
 std::int64_t attention_parameters(const Shape& shape) {

@@ -37,6 +37,10 @@ struct RopeScaling {
   std::int64_t original_positions = 8192;
 };
 
+// Of norms and of AdamW: the smallest that is a normal number in f32. Below it a division by zero could
+// follow.
+inline constexpr double kLeastEpsilon = 1e-37;
+
 // A model of the Llama family: Llama, Mixtral (with experts), Qwen3 (with head norms), Qwen3-MoE (with both),
 // Qwen2-MoE (with a shared expert). Checked by validate().
 struct Shape {

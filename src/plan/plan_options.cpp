@@ -172,10 +172,9 @@ Workload workload_of(const PlanOptions& options) {
   model::validate(workload.model.shape);
   require_given(options.workload.seq_len, "workload.seq_len");
   require_given(options.workload.global_batch, "workload.global_batch");
-  constexpr double kMostTokens = 1e12;  // per step; more would overflow the bytes of their records
   const double tokens =
       static_cast<double>(options.workload.seq_len) * static_cast<double>(options.workload.global_batch);
-  if (tokens > kMostTokens)
+  if (tokens > run::kMostStepTokens)
     throw InputError("workload.seq_len = " + std::to_string(options.workload.seq_len) +
                      " times workload.global_batch = " + std::to_string(options.workload.global_batch) +
                      " are more than 1e12 tokens a step");

@@ -239,7 +239,8 @@ std::optional<Candidate> as_its_run(const Workload& workload, const Cluster& clu
 void simulate_best(const Workload& workload, const Cluster& cluster, SearchResult& result, std::size_t count,
                    bool any_offload) {
   const std::size_t kept = result.best.size();
-  Ranked ranked = by_simulation(workload, cluster, to_try(result, count));
+  Ranked ranked;
+  if (count > 0) ranked = by_simulation(workload, cluster, to_try(result, count));
   Predicted found = predicted_runs(workload, cluster, ranked.fastest, count, any_offload);
   ranked.fastest.resize(found.tried);
   std::vector<Candidate> best = std::move(found.fitting);

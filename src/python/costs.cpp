@@ -81,6 +81,7 @@ Bytes bytes_in(const char* what, double value) {
 }
 
 CostsValue table_costs(const Table& table, const Schedule& schedule) {
+  schedule::require_legal(schedule);  // an illegal one may have any number of stages and slices
   sim::CostTable costs(sim::extent_of(schedule));
   const auto [stages, slices, devices] = costs.extent();
   for (int stage = 0; stage < stages; ++stage) {
@@ -104,6 +105,7 @@ CostsValue table_costs(const Table& table, const Schedule& schedule) {
 }
 
 CostsValue parsed_costs(const std::string& text, const std::string& origin, const Schedule& schedule) {
+  schedule::require_legal(schedule);
   return costs_value(sim::parse_cost_table(text, origin, sim::extent_of(schedule)));
 }
 
@@ -134,7 +136,8 @@ CostsValue measured_costs(const Program& measured, const std::vector<std::vector
     auto& events = timeline.devices.emplace_back();
     for (std::size_t i = 0; i + 1 < device.size(); i += 2) events.push_back({device[i], device[i + 1]});
   }
-  if (!measured.exchanges.empty() && exchange.size() != measured.devices.size())
+  const bool none = measured.exchanges.empty() && exchange.empty();
+  if (!none && exchange.size() != measured.devices.size())
     throw InputError(origin + ": the timeline has not the exchange of each device");
   for (const std::vector<double>& device : exchange)
     timeline.exchanges.push_back(spans_of(device, measured, origin));

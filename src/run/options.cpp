@@ -49,7 +49,7 @@ void describe_model(ModelOptions& options, OptionTable& table) {
   table.push_back({section, "weights", &options.weights,
                    "Weights to begin with: a safetensors file, or a folder in Hugging Face's form; none: "
                    "drawn by train.seed."});
-  table.push_back({section, "layers", &shape.layers, "Decoder layers.", from_to(1, 65536)});
+  table.push_back({section, "layers", &shape.layers, "Decoder layers.", from_to(1, kMostLayers)});
   table.push_back({section, "hidden", &shape.hidden, "Width of the residual stream.", width});
   table.push_back({section, "ffn", &shape.ffn, "Width inside the feed-forward block.", width});
   table.push_back({section, "heads", &shape.heads, "Query heads; they divide hidden.", width});
@@ -154,7 +154,7 @@ void describe_optimizer(TrainOptions& options, OptionTable& table) {
   beta.length = 2;
   table.push_back(
       {section, "betas", &options.betas, "AdamW's decay rates of the first and second moment.", beta});
-  table.push_back({section, "eps", &options.eps, "AdamW's epsilon.", positive()});
+  table.push_back({section, "eps", &options.eps, "AdamW's epsilon.", at_least(model::kLeastEpsilon)});
   table.push_back(
       {section, "weight_decay", &options.weight_decay, "AdamW's decoupled weight decay.", not_negative()});
   table.push_back({section, "decay", &options.decay, "Which parameters decay.", one_of({"matrices", "all"})});

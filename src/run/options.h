@@ -17,6 +17,8 @@ namespace penstock::run {
 inline constexpr std::int64_t kMostDevices = 65536;
 inline constexpr double kMostWidth = 1 << 20;
 inline constexpr double kMostTokens = 1 << 30;
+inline constexpr std::int64_t kMostLayers = 65536;
+inline constexpr double kMostStepTokens = 1e12;  // more could overflow the bytes of their records
 inline constexpr std::int64_t kMostSequences = 1'000'000'000;  // per step
 
 struct ModelOptions {

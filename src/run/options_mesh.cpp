@@ -60,7 +60,7 @@ void describe(ParallelOptions& options, OptionTable& table) {
   const std::string_view section = "parallel";
   const Constraint devices = from_to(1, kMostDevices);
   table.push_back({section, "pp", &options.pp, "Pipeline devices.", devices});
-  Constraint layers = positive();
+  Constraint layers = from_to(1, kMostLayers);
   layers.choices = {"even"};
   table.push_back({section, "layers", &options.layers,
                    "Layers of each stage, as in [7, 5]; even: as many on each, if they divide.", layers,

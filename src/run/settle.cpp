@@ -33,36 +33,6 @@ void require_no_shape_keys(Options& options) {
   }
 }
 
-void settle_model(Options& options) {
-  model::Shape& shape = options.model.shape;
-  if (!options.model.config.empty()) {
-    require_no_shape_keys(options);
-    shape = on_behalf_of("model.config", [&] { return files::read_model_config(options.model.config); });
-    options.model.config.clear();  // the resolved file contains its keys
-  }
-  const std::int64_t width = options.model.moe_ffn;
-  require(width == 0 || shape.experts > 1, "model.moe_ffn = " + std::to_string(width) +
-                                               " needs model.experts above 1; a dense model has model.ffn");
-  require(shape.shared_ffn == 0 || options.model.shared_experts == 0,
-          "moe.shared_ffn = " + std::to_string(shape.shared_ffn) + " and moe.shared_experts = " +
-              std::to_string(options.model.shared_experts) + " are both given; keep one");
-  const bool bytes = options.data.megatron.empty() || !options.data.text.empty();  // both: refused below
-  require(bytes || shape.vocab > 0, "model.vocab is missing; data.megatron does not say it");
-  shape = shape_of(options.model);
-  options.model.moe_ffn = options.model.shared_experts = 0;  // the resolved file has widths
-  model::validate(shape);
-  const model::RopeScaling &scaling = shape.rope_scaling, none;
-  require(scaling.factor != 1 || (scaling.low_frequency_factor == none.low_frequency_factor &&
-                                  scaling.high_frequency_factor == none.high_frequency_factor &&
-                                  scaling.original_positions == none.original_positions),
-          "model.rope_low_frequency_factor, rope_high_frequency_factor and rope_original_positions need "
-          "model.rope_factor above 1");
-  require(
-      scaling.factor == 1 || scaling.high_frequency_factor > scaling.low_frequency_factor,
-      "model.rope_high_frequency_factor = " + exact_number(scaling.high_frequency_factor) +
-          " must be above model.rope_low_frequency_factor = " + exact_number(scaling.low_frequency_factor));
-}
-
 void check_vocabulary(const Options& options) {
   const std::int64_t tensor = options.numerics.tensor, vocab = options.model.shape.vocab;
   const std::int64_t shards = tensor * options.parallel.pp;
@@ -133,6 +103,9 @@ void check_training(Options& options) {
   settle_packing(options.data, train.batch);
   settle_replicas(options);
   check_micro_batches(train, options.parallel.dp);
+  require(static_cast<double>(train.batch) * static_cast<double>(options.data.seq_len) <= kMostStepTokens,
+          "train.batch = " + std::to_string(train.batch) + " times data.seq_len = " +
+              std::to_string(options.data.seq_len) + " are more than 1e12 tokens a step");
   require(train.lr_schedule == "constant" || train.min_lr <= train.lr,
           "train.min_lr = " + exact_number(train.min_lr) + " is above train.lr = " + exact_number(train.lr) +
               "; use at most that");
@@ -191,6 +164,36 @@ void check_costs(const ScheduleOptions& chosen, std::int64_t devices) {
 }
 
 }  // namespace
+
+void settle_model(Options& options) {
+  model::Shape& shape = options.model.shape;
+  if (!options.model.config.empty()) {
+    require_no_shape_keys(options);
+    shape = on_behalf_of("model.config", [&] { return files::read_model_config(options.model.config); });
+    options.model.config.clear();  // the resolved file contains its keys
+  }
+  const std::int64_t width = options.model.moe_ffn;
+  require(width == 0 || shape.experts > 1, "model.moe_ffn = " + std::to_string(width) +
+                                               " needs model.experts above 1; a dense model has model.ffn");
+  require(shape.shared_ffn == 0 || options.model.shared_experts == 0,
+          "moe.shared_ffn = " + std::to_string(shape.shared_ffn) + " and moe.shared_experts = " +
+              std::to_string(options.model.shared_experts) + " are both given; keep one");
+  const bool bytes = options.data.megatron.empty() || !options.data.text.empty();  // both: refused below
+  require(bytes || shape.vocab > 0, "model.vocab is missing; data.megatron does not say it");
+  shape = shape_of(options.model);
+  options.model.moe_ffn = options.model.shared_experts = 0;  // the resolved file has widths
+  model::validate(shape);
+  const model::RopeScaling &scaling = shape.rope_scaling, none;
+  require(scaling.factor != 1 || (scaling.low_frequency_factor == none.low_frequency_factor &&
+                                  scaling.high_frequency_factor == none.high_frequency_factor &&
+                                  scaling.original_positions == none.original_positions),
+          "model.rope_low_frequency_factor, rope_high_frequency_factor and rope_original_positions need "
+          "model.rope_factor above 1");
+  require(
+      scaling.factor == 1 || scaling.high_frequency_factor > scaling.low_frequency_factor,
+      "model.rope_high_frequency_factor = " + exact_number(scaling.high_frequency_factor) +
+          " must be above model.rope_low_frequency_factor = " + exact_number(scaling.low_frequency_factor));
+}
 
 model::Shape shape_of(const ModelOptions& options) {
   model::Shape shape = options.shape;

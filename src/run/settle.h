@@ -13,6 +13,9 @@ namespace penstock::run {
 // settings that can only be simulated and planned: `train` rejects them (train/trainable.h).
 void settle(Options& options);
 
+// The part of settle() that reads model.config and completes the model's keys.
+void settle_model(Options& options);
+
 // Only throws what settle() throws: call it before slow work such as measuring the machine. Does nothing if
 // slices or chunks are still to be chosen.
 void require_possible(Options options);

@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "files/atomic_file.h"
 #include "files/event_file.h"
 #include "files/file_system.h"
 #include "files/run_files.h"
@@ -288,12 +287,14 @@ class Run {
     const std::string path = (std::filesystem::path(run_.options.output.dir) / files::kWeights).string();
     write_weights(path, run_.shape(), trainer_.parameters(), world_, run_.options.output.gather);
     AllAtWork work(world_);
-    if (directory_) summarise(measured, [&] { work.still_working(); });
+    if (directory_) {
+      summarise(measured, [&] { work.still_working(); });
+      outcome.summary = summary_;
+      outcome.weights_file = path;
+      write_records(outcome, run_, *directory_, [&] { work.still_working(); });
+    }
     work.end();
-    if (!directory_) return {};
-    outcome.summary = summary_;
-    outcome.weights_file = path;
-    return outcome;
+    return directory_ ? std::move(outcome) : RunOutcome{};
   }
 
   // `bytes` of offloaded records, as bytes in host memory or on disk.
@@ -313,7 +314,6 @@ class Run {
     summary_.machine = machine.processor + ", " + machine.instructions;
     for (std::size_t device = 0; device < measured.size(); ++device)
       summary_.devices.push_back({predicted_bytes(run_.predicted[device]), measured[device]});
-    files::write_atomically(directory_->summary(), to_json(summary_) + "\n");
   }
 
   const run::Run& run_;

@@ -71,6 +71,10 @@ TEST(Options, RefuseNumbersThatAreNotFinite) {
             "f:1: train.betas = [-inf, 0.5] is not a finite number");
 }
 
+TEST(Options, RefuseNumbersBeyondTheGreatest) {
+  EXPECT_EQ(refusal("train", "lr", 1e305), "f:1: train.lr = 1e+305 is beyond 1e+300");
+}
+
 TEST(Options, NameTheNearestWord) {
   EXPECT_EQ(refusal("train", "decay", std::string("al")),
             "f:1: train.decay = \"al\" must be \"matrices\" or \"all\"; did you mean \"all\"?");

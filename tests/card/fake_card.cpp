@@ -84,24 +84,32 @@ BlockAccounts& accounts() {
 // for one stream and is freed in another's order would on a card be used again too early.
 thread_local bool beside = false;
 
-class SideBlocks {
+// Of any thread.
+template <class T>
+class SharedSet {
  public:
-  void add(const void* block) {
+  void add(const T* element) {
     const std::lock_guard lock(mutex_);
-    blocks_.insert(block);
+    elements_.insert(element);
   }
-  bool remove(const void* block) {
+  // Whether it was there.
+  bool remove(const T* element) {
     const std::lock_guard lock(mutex_);
-    return blocks_.erase(block) > 0;
+    return elements_.erase(element) > 0;
+  }
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    const std::lock_guard lock(mutex_);
+    for (const T* element : elements_) visit(*element);
   }
 
  private:
-  std::mutex mutex_;
-  std::set<const void*> blocks_;
+  mutable std::mutex mutex_;
+  std::set<const T*> elements_;
 };
 
-SideBlocks& side_blocks() {
-  static auto* const instance = new SideBlocks;
+SharedSet<void>& side_blocks() {
+  static auto* const instance = new SharedSet<void>;
   return *instance;
 }
 
@@ -116,32 +124,16 @@ void release(void* block) {
 }
 
 // The streams of this process beside those of threads.
-class StreamsBeside {
- public:
-  void add(const testing::LaggingStream* stream) {
-    const std::lock_guard lock(mutex_);
-    streams_.insert(stream);
-  }
-  void remove(const testing::LaggingStream* stream) {
-    const std::lock_guard lock(mutex_);
-    streams_.erase(stream);
-  }
-  // As some calls of a driver's do.
-  void wait_until_idle() {
-    const std::lock_guard lock(mutex_);
-    for (const testing::LaggingStream* stream : streams_) {
-      while (!stream->idle()) std::this_thread::sleep_for(std::chrono::microseconds(50));
-    }
-  }
-
- private:
-  std::mutex mutex_;
-  std::set<const testing::LaggingStream*> streams_;
-};
-
-StreamsBeside& streams_beside() {
-  static auto* const instance = new StreamsBeside;
+SharedSet<testing::LaggingStream>& streams_beside() {
+  static auto* const instance = new SharedSet<testing::LaggingStream>;
   return *instance;
+}
+
+// As some calls of a driver's do.
+void wait_until_idle() {
+  streams_beside().for_each([](const testing::LaggingStream& stream) {
+    while (!stream.idle()) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  });
 }
 
 struct StreamBeside {
@@ -158,7 +150,7 @@ class Memory final : public c10::Allocator {
   c10::DataPtr allocate(std::size_t bytes) override {
     constexpr std::size_t kLine = 64;
     constexpr int kOften = 16;
-    if (++allocations_ % kOften == 0) streams_beside().wait_until_idle();
+    if (++allocations_ % kOften == 0) wait_until_idle();
     static const char* const last = std::getenv("PENSTOCK_FAKE_CARD_LAST_BLOCK");
     TORCH_CHECK(last == nullptr || ++blocks < std::stol(last), "the fake card fell off the bus");
     TORCH_CHECK_WITH(OutOfMemoryError, in_use + bytes <= capacity(), "the fake card is full");

@@ -81,6 +81,7 @@ TEST(HardwareFile, NegativeAndMissingRatesAreRefusedNamingTheKey) {
     }
   };
   EXPECT_NE(refused("[device]\nmemory_gb = -3.0\n").find("x.toml:2: device.memory_gb"), std::string::npos);
+  EXPECT_NE(refused("[device]\nmemory_gb = 1e10\n").find("must be from 0 to 1000000000"), std::string::npos);
   EXPECT_NE(refused("[device]\nmemory_gb = 80.0\n").find("device.bf16_tflops is missing"), std::string::npos);
   EXPECT_NE(refused("[device]\nmemory_bg = 80.0\n").find("device.memory_gb"), std::string::npos);
   std::filesystem::remove_all(folder);

@@ -68,6 +68,23 @@ TEST(WrongInput, AnOutputThatCannotBeWrittenIsRefusedBeforeTheWork) {
   }
 }
 
+// Its stages and slices could be any number.
+TEST(WrongInput, AnIllegalScheduleIsToldBeforeATableIsMadeForIt) {
+  const Scratch scratch;
+  scratch.write("huge.csv", "1048575F0.32766\n");
+  scratch.write("costs.txt", "F * * 1\nB * * 2\n");
+  const Ending ending = program({"simulate", scratch / "huge.csv", "--costs", scratch / "costs.txt"});
+  EXPECT_EQ(ending.exit_code, 1) << ending.err;
+  EXPECT_TRUE(says(ending.err, "not a legal schedule")) << ending.err;
+}
+
+TEST(WrongInput, AConversionNeedsAName) {
+  const Scratch scratch;
+  scratch.write("text.txt", "abc");
+  EXPECT_TRUE(says(refused({"convert", scratch / "text.txt", "-o", ""}), "names no file"));
+  EXPECT_TRUE(says(refused({"convert", scratch / "text.txt", "-o", scratch / ""}), "names no file"));
+}
+
 TEST(WrongInput, APlanDoesNotWriteOverARunFile) {
   const Scratch scratch;
   scratch.write("mine.toml", "x");

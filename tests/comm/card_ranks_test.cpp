@@ -9,6 +9,7 @@
 #include <future>
 #include <thread>
 
+#include "comm/backoff.h"
 #include "comm/card_laws.h"
 #include "comm/contract.h"
 #include "comm/fake_nccl.h"
@@ -111,10 +112,9 @@ TEST_F(CardRanks, ReceivesThatArePostedFarAheadHoldNothingUp) {
 
 // Until the message has gone, or for 10 s.
 bool gone_by_polling(Request& message) {
-  const auto start = std::chrono::steady_clock::now();
+  const Deadline deadline(10);
   bool gone = message.test();
-  for (; !gone && std::chrono::steady_clock::now() - start < std::chrono::seconds(10); gone = message.test())
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  for (Backoff backoff; !gone && !deadline.passed(); gone = message.test()) backoff.pause();
   return gone;
 }
 

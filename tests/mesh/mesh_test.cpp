@@ -126,6 +126,13 @@ TEST(Mesh, RefusesExpertsThatDoNotDivideTheRanksOfAStageAndNamesTheNearest) {
   } catch (const InputError& error) {
     EXPECT_STREQ(error.what(), "parallel.ep = 5 does not divide tp·cp·dp = 8; use 4 or 8");
   }
+  try {
+    validate({.tensor = 65536, .context = 65536, .expert = 65535, .data = 16381});
+    FAIL() << "65535 does not divide 2^32 · 16381";
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(),
+                 "parallel.ep = 65535 does not divide tp·cp·dp = 70355859275776; use 65524 or 65536");
+  }
 }
 
 // Counts members node by node.

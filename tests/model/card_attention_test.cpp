@@ -51,7 +51,7 @@ TEST(CardAttention, GoesByBlocksWhereItRepeats) {
 TEST(CardAttention, TakesADocumentsQueriesByThemselves) {
   const AttentionSize size{.sequences = 2, .tokens = 256, .heads = 8, .kv_heads = 8, .head_dim = 64};
   constexpr Bytes kQueries = 256 * 8 * 64, kKeys = 512 * 8 * 64, kRows = 256 * 8;  // numbers of a sequence
-  EXPECT_EQ(forward_by_document(size), 2 * 2 * kQueries + 4 * kRows);
+  EXPECT_EQ(card_forward_scratch(on_card({}, true, true), size), 2 * 2 * kQueries + 4 * kRows);
   for (const bool repeatable : {false, true}) {
     const CardBackward backward = card_backward(on_card({}, repeatable, true), size, 512);
     EXPECT_TRUE(backward.wide);

@@ -7,6 +7,7 @@
 #include "run/resolve/choose.h"
 #include "run/resolve/resolve.h"
 #include "run/resolve/shortened.h"
+#include "scratch.h"
 
 namespace penstock::run {
 namespace {
@@ -84,6 +85,17 @@ TEST(ChooseSlices, ChoosesChunksAloneAndForUnslicedSchedules) {
 }
 
 // Greedy's order depends on the times of the stages, which a large vocabulary makes unequal.
+TEST(ChooseSlices, CountsTheLayersOfAConfigFile) {
+  const Scratch scratch;
+  scratch.write("config.json", R"({"num_hidden_layers": 32, "hidden_size": 64, "vocab_size": 300,
+      "intermediate_size": 96, "num_attention_heads": 4})");
+  Options options = options_of("zb-v", 1, 0);
+  options.model.shape = {};
+  options.model.config = scratch / "config.json";
+  options.parallel.pp = 16;
+  EXPECT_EQ(resolve(options, machine_of(false)).options.schedule.chunks, 2) << "of the default there are 8";
+}
+
 TEST(ChooseSlices, SimulatesTheScheduleThatIsRun) {
   Options options = options_of("greedy", 0, 0);
   options.model.shape.vocab = 32000;

@@ -108,8 +108,8 @@ TEST(RunFile, NamesTheValueOfTheWrongType) {
   EXPECT_EQ(refusal_of("[parallel]\nlayers = [[1], 2]\n"),
             "run.toml:2: parallel.layers is a list; it must be a list of integers or word");
   EXPECT_EQ(refusal_of("[parallel]\nlayers = [1, \"2\"]\n"),
-            "run.toml:2: parallel.layers = [1, \"2\"] is no list of integers or word; it must be positive or "
-            "\"even\"");
+            "run.toml:2: parallel.layers = [1, \"2\"] is no list of integers or word; it must be from 1 to "
+            "65536 or \"even\"");
   EXPECT_NE(refusal_of("[[train]]\nsteps = 1\n"), "");
 }
 

@@ -120,6 +120,19 @@ TEST(Resolve, RefusesABatchThatMicroBatchesDoNotDivide) {
             std::string::npos);
 }
 
+TEST(Resolve, RefusesMoreTokensThanItsBytesCanCount) {
+  EXPECT_EQ(refusal([](auto& o) {
+              o.data.seq_len = 1 << 30;
+              o.train.batch = 1000;
+            }),
+            "train.batch = 1000 times data.seq_len = 1073741824 are more than 1e12 tokens a step");
+}
+
+TEST(Resolve, RefusesAnEpsilonThatF32TakesForNothing) {
+  EXPECT_EQ(refusal([](auto& o) { o.model.shape.norm_epsilon = 1e-46; }),
+            "model.norm_epsilon = 1e-46 must be 1e-37 or more");
+}
+
 TEST(Resolve, NamesTheNearestSchedule) {
   EXPECT_NE(refusal([](auto& o) { o.schedule.name = "slimpip"; }).find("\"slimpipe\""), std::string::npos);
   EXPECT_NE(refusal([](auto& o) {

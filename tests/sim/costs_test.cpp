@@ -82,6 +82,11 @@ TEST(CostTable, WrongEntriesAreNamed) {
   }
 }
 
+TEST(CostTable, OfMoreDevicesThanItsLinksAllowIsRefused) {
+  EXPECT_EQ(error_of([&] { CostTable({.devices = 65536}); }),
+            "a table of costs is for at most 4096 devices; there are 65536");
+}
+
 TEST(CostTable, AMissingTimeIsNamed) {
   const Program program = one_f_one_b(2, 2);
   const CostTable table = parse_cost_table("F * * 1\nB 0 * 1\n", "x", extent_of(program));
@@ -114,6 +119,17 @@ TEST(MeasuredCosts, ACollectiveTakesWhatItTookOnceAllHadCome) {
   const MeasuredCosts costs(program, run, bytes);
   EXPECT_EQ(costs.seconds(0, 1, program.devices[0].ops[1]), 1);
   EXPECT_EQ(simulate(program, costs).timeline.makespan(), 4);
+}
+
+TEST(MeasuredCosts, CopiesKeepTheirTimesWhereOthersTakeTheProcessors) {
+  Program program{"x", 1, {1}, std::vector<schedule::DeviceProgram>(1)};
+  program.devices[0].append({.kind = OpKind::Forward});
+  program.devices[0].append({.kind = OpKind::Offload});
+  const UnitCosts bytes;
+  MeasuredCosts costs(program, {.devices = {{{0, 4}, {4, 7}}}}, bytes);
+  costs.take_processor_seconds(program, {{1, 0}});
+  EXPECT_EQ(costs.seconds(0, 0, program.devices[0].ops[0]), 1);
+  EXPECT_EQ(costs.seconds(0, 1, program.devices[0].ops[1]), 3);
 }
 
 TEST(MeasuredCosts, AveragesHoldForAnotherNumberOfMicroBatches) {
@@ -169,10 +185,17 @@ TEST(WhatIf, FactorsOfKindsAndLinksMultiply) {
 }
 
 TEST(WhatIf, WrongOverridesAreNamed) {
-  for (const char* text : {"", "device", "device:1", "device:4=2", "device:x=2", "kind:X=2", "kind:SEND_F=2",
-                           "link:1=2", "link:0-9=2", "planet:1=2", "device:1=-1", "device:1=nan", "=:"}) {
+  for (const char* text :
+       {"", "device", "device:1", "device:4=2", "device:x=2", "kind:X=2", "kind:SEND_F=2", "link:1=2",
+        "link:0-9=2", "planet:1=2", "device:1=-1", "device:1=nan", "device:1=1e13", "=:"}) {
     EXPECT_EQ(error_of([&] { parse_override(text, 4); }).rfind("what-if \"", 0), 0u) << text;
   }
+}
+
+TEST(WhatIf, FactorsThatMultiplyBeyondTheirLimitAreRefused) {
+  const UnitCosts base;
+  const std::vector<Override> overrides{parse_override("kind:W=1e9", 2), parse_override("device:1=1e9", 2)};
+  EXPECT_NE(error_of([&] { WhatIf(base, overrides, 2); }).find("multiply to 1e+18"), std::string::npos);
 }
 
 class AnswersEverything final : public Costs {

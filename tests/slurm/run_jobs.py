@@ -24,6 +24,7 @@ from runs import bits_of, skip, steps_of, wait_until, write_corpus  # noqa: E402
 
 SBATCH = pathlib.Path(__file__).resolve().parents[2] / "examples" / "slurm" / "train.sbatch"
 LENGTH = 45  # seconds of the undisturbed run: the time limit's signal comes within the first 20
+SHORT = 15  # seconds of the one that jobs repeat which lose a node when half of it is done
 UNBOUND = "--bind-to none --oversubscribe"  # where two nodes share this host's CPUs
 
 RUN = """[model]
@@ -165,7 +166,7 @@ def goes_on_without_a_lost_node(slurm, steps):
     log = log_of(slurm, "lost")
     assert "start on n1:1,n2:1\n" in log and "start on n1:1\n" in log and "resumes   after step" in log, log
     assert slurm.state(job)[1] == 0, "the job goes on, and is not begun anew"
-    expect_same(slurm, "lost", "whole")
+    expect_same(slurm, "lost", "short")
     slurm.start_node("n2")
 
 
@@ -178,7 +179,7 @@ def goes_back_when_its_first_node_is_lost(slurm, steps):
     wait_for_end(slurm, "begun", job)
     first, _, second = log_of(slurm, "begun").partition("start on n2:1\n")
     assert first.count("start on n1:1,n2:1\n") == 1 and "resumes   after step" in second and "start on" not in second, first + second
-    expect_same(slurm, "begun", "whole")
+    expect_same(slurm, "begun", "short")
     slurm.start_node("n1")
 
 
@@ -235,19 +236,20 @@ def main():
         except (OSError, subprocess.CalledProcessError, AssertionError) as failure:
             skip(f"Slurm's daemons do not start here ({failure}); no command enables it, another machine does")
         times = sorted(step["step_s"] for step in train_here(program, folder, "first", 12)[2:])
-        steps = max(40, min(20000, int(LENGTH / times[len(times) // 2])))
+        steps, few = (max(40, min(20000, int(length / times[len(times) // 2]))) for length in (LENGTH, SHORT))
         timed(train_here, program, folder, "whole", steps)
+        timed(train_here, program, folder, "short", few)
         timed(goes_back_when_signalled_while_it_starts, slurm)
         untried = timed(binds_ranks_to_what_the_job_has, slurm)
         timed(resumes_after_its_time_is_up, slurm, steps)
-        timed(goes_on_without_a_lost_node, slurm, steps)
-        timed(goes_back_when_its_first_node_is_lost, slurm, steps)
+        timed(goes_on_without_a_lost_node, slurm, few)
+        timed(goes_back_when_its_first_node_is_lost, slurm, few)
         timed(waits_while_no_node_answers, slurm)
         timed(leaves_nothing_when_cancelled, slurm)
     finally:
         slurm.end()
         shutil.rmtree(folder, ignore_errors=True)
-    print(f"jobs of {steps} steps: signalled while they start and before their time is up, bound, a node lost, the first node lost, "
+    print(f"jobs of {steps} and {few} steps: signalled while they start and before their time is up, bound, a node lost, the first node lost, "
           f"no node answering, cancelled{untried}")
 
 

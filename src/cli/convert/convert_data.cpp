@@ -167,6 +167,8 @@ void convert_source(const Encoder& encoder, std::string_view text, Writers& writ
 }
 
 void require_free(const std::string& prefix) {
+  if (fs::path(prefix).filename().empty())
+    throw InputError("-o " + json_quote(prefix) + " names no file; give the first part of the files' names");
   std::error_code error;
   const fs::path folder = fs::path(prefix).parent_path();
   if (!folder.empty() && !fs::is_directory(folder, error))

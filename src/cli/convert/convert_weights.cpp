@@ -49,6 +49,7 @@ class NewFolder {
  public:
   explicit NewFolder(const std::string& path)
       : path_(without_slashes(path)), temporary_(path_ + ".part-" + std::to_string(getpid())) {
+    if (path_.empty()) throw InputError("-o \"\" names no folder");
     std::error_code error;
     if (fs::exists(path_, error) && !fs::is_empty(path_, error))
       throw InputError(printable(path_, 500) + " is there already; name another target");

@@ -103,6 +103,7 @@ void add_cost_flags(CLI::App& command, sim::UnitTimes& times, std::string& costs
 }
 
 sim::CostTable read_costs(const std::string& path, const schedule::Schedule& schedule) {
+  schedule::require_legal(schedule);  // an illegal one may have any number of stages and slices
   if (is_run(path)) sim::require_even_slices(schedule, "--costs " + path);
   return costs_at(path, sim::extent_of(schedule));
 }

@@ -274,7 +274,7 @@ Simulated simulate_run_directory(const SimulateFlags& flags, const std::vector<s
   if (flags.processor_time) {
     if (processor_seconds(typical) == 0)
       throw InputError(file(files::kTimeline) + ": has no processor seconds; leave --processor-time out");
-    costs.take_seconds(typical.processor_seconds);
+    costs.take_processor_seconds(simulated.program, typical.processor_seconds);
   }
   simulated.result = evaluate_changed(simulated.program, costs, flags);
   const bool samples = !flags.report.empty() || !flags.trace.empty();

@@ -48,29 +48,14 @@ std::string traffic_lines(const train::Summary& summary) {
   return lines;
 }
 
-// A run whose records are too long to draw still succeeds, without pages.
+}  // namespace
+
 void write_pages(const train::RunDirectory& directory) try {
   const report::Report report{.title = "penstock train", .runs = runs_of_directory(directory.path())};
   files::write_atomically(directory.file(files::kTrace), report::chrome_trace(report));
   files::write_atomically(directory.report(), report::html_page(report));
 } catch (const InputError& failure) {
   tell(std::string(failure.what()) + "; the run has no trace and no page");
-}
-
-}  // namespace
-
-void write_outputs(const run::Run& run, const train::RunOutcome& outcome,
-                   const train::RunDirectory& directory) {
-  if (outcome.timelines.empty()) return;
-  files::write_atomically(directory.file(files::kProgram),
-                          schedule::to_text(outcome.program.value_or(run.program)));
-  files::write_atomically(directory.timeline(), train::to_json(outcome.timelines));
-  if (outcome.documents)
-    files::write_atomically(directory.file(files::kDocuments), train::to_json(*outcome.documents));
-  if (!outcome.profiles.empty()) {
-    files::write_atomically(directory.file(files::kProfile), train::to_json(outcome.profiles));
-  }
-  write_pages(directory);
 }
 
 std::string profile_of(const schedule::Program& program, const train::RunOutcome& outcome) {

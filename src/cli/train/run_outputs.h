@@ -12,10 +12,9 @@
 
 namespace penstock::cli {
 
-// Writes the program, the measured timeline, the profile if there is one, a trace of them for Perfetto, and
-// report.html.
-void write_outputs(const run::Run& run, const train::RunOutcome& outcome,
-                   const train::RunDirectory& directory);
+// Draws the run's records: a trace for Perfetto, and report.html. Records that are too long to draw are told
+// of on stderr.
+void write_pages(const train::RunDirectory& directory);
 
 // A table of the kept steps' compute time, with its heading.
 std::string profile_of(const schedule::Program& program, const train::RunOutcome& outcome);

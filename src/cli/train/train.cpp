@@ -82,14 +82,12 @@ void write_run_file(const run::Run& run, const train::RunDirectory& directory) {
   const std::string named = options.schedule.file, copy = directory.file(files::kSchedule),
                     kept = train::kept_schedule(directory.path());
   if (!named.empty()) options.schedule.file = copy;
-  // Written first: a copy that no run file names would be taken for somebody else's file.
+  // A copy that no run file names would be taken for somebody else's file: it comes after, and goes before.
+  if (named.empty() && !kept.empty()) files::remove_all(kept);
   files::write_atomically(directory.config(), configuration_of(std::move(options)));
   std::error_code error;
-  if (!named.empty() && !std::filesystem::equivalent(named, copy, error)) {
+  if (!named.empty() && !std::filesystem::equivalent(named, copy, error))
     files::write_atomically(copy, schedule::to_csv(run.schedule));
-  } else if (named.empty() && !kept.empty()) {
-    files::remove_all(kept);
-  }
 }
 
 void train_as_rank(const TrainFlags& flags, Prepared& prepared, int threads, comm::Communicator& world,
@@ -119,7 +117,7 @@ void train_as_rank(const TrainFlags& flags, Prepared& prepared, int threads, com
     std::cout << stop_line(outcome);
     return;
   }
-  write_outputs(prepared.run, outcome, *prepared.directory);
+  if (!outcome.timelines.empty()) write_pages(*prepared.directory);
   const std::string sample =
       flags.sample > 0 ? train::sample_of(prepared.run, *prepared.data, outcome.weights_file, flags.sample)
                        : std::string();

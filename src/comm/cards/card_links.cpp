@@ -98,10 +98,8 @@ std::shared_ptr<CardLinks::Transfer> CardLinks::post(const GroupId& group, const
                                           .data = data,
                                           .ready = backend::device_memory()->point(),
                                           .link = (message.sending ? peer.sending : peer.receiving).get()});
-  const LaneKey key{rank, group, message.channel};
-  Lane& lane = (message.sending ? outgoing_ : incoming_)[key];
-  lane.posted.push_back(transfer);
-  if (!message.sending) ask_for(key, lane);
+  auto& lanes = message.sending ? outgoing_ : incoming_;
+  lanes[{rank, group, message.channel}].posted.push_back(transfer);
   return transfer;
 }
 

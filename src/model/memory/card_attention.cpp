@@ -14,6 +14,16 @@ constexpr Bytes kBf16 = 2, kF32 = 4;  // bytes of a number
 constexpr std::int64_t kHeads = 32;             // upper bound per repeatable call
 constexpr std::int64_t kMultiprocessors = 132;  // of an H100 or H200
 
+// The gradients of grouped keys and values per query head, for `heads` query heads of all sequences.
+Bytes spread_gradients(const AttentionSize& size, std::int64_t heads, Tokens keys) {
+  return size.group() > 1 ? 2 * kBf16 * heads * keys * size.head_dim : 0;
+}
+
+// A call's results: gradients of queries, keys and values with `number` bytes each.
+Bytes results(const AttentionSize& size, Tokens queries, Tokens keys, Bytes number) {
+  return number * size.sequences * size.head_dim * (queries * size.heads + 2 * keys * size.kv_heads);
+}
+
 // The query gradients in f32, or if repeatable the products that are added in order; the gradients of grouped
 // keys and values per query head; δ; and packed log-sum-exps if a call takes some heads of several sequences.
 Bytes call_scratch(const KernelSetting& setting, const AttentionSize& size, Tokens queries, Tokens keys) {
@@ -23,8 +33,7 @@ Bytes call_scratch(const KernelSetting& setting, const AttentionSize& size, Toke
   const bool copies = size.sequences > 1 && of_call < size.heads;
   const Bytes sums =
       setting.repeatable ? kBf16 * heads * queries * keys : kF32 * heads * queries * size.head_dim;
-  const Bytes spread = size.group() > 1 ? 2 * kBf16 * heads * keys * size.head_dim : 0;
-  return sums + spread + (copies ? 2 : 1) * kF32 * heads * queries;
+  return sums + spread_gradients(size, heads, keys) + (copies ? 2 : 1) * kF32 * heads * queries;
 }
 
 // FlashAttention's workspace: query gradients in f32 (a repeatable call has one copy per split of the keys
@@ -34,12 +43,8 @@ Bytes flash_scratch(const KernelSetting& setting, const AttentionSize& size, Tok
   constexpr Tokens kTile = 128;
   const std::int64_t heads = size.sequences * size.heads, rows = round_up(queries, kTile) * heads;
   const std::int64_t sums = setting.repeatable ? ceil_div(kMultiprocessors, heads) : 1;
-  const Bytes spread = size.group() > 1 ? 2 * kBf16 * heads * keys * size.head_dim : 0;
-  return kF32 * rows * (sums * round_up(size.head_dim, std::int64_t{32}) + 1) + spread;
-}
-
-Bytes gradients_of(const AttentionSize& size, Tokens keys, Bytes number) {
-  return number * size.sequences * size.head_dim * (size.tokens * size.heads + 2 * keys * size.kv_heads);
+  return kF32 * rows * (sums * round_up(size.head_dim, std::int64_t{32}) + 1) +
+         spread_gradients(size, heads, keys);
 }
 
 // Gradients of all documents are f32 sums. Per call, for a document that covers a sequence: copies of
@@ -52,12 +57,14 @@ CardBackward backward_by_document(KernelSetting setting, AttentionSize size, Tok
   const Bytes copies = size.tokens * size.heads * (3 * kBf16 * size.head_dim + kF32);
   const Tokens queries = setting.repeatable ? std::min(size.tokens, kRepeatableBlock) : size.tokens;
   const Bytes scratch = std::max(call.scratch, flash_scratch(setting, size, queries, keys));
-  return {.wide = true, .scratch = copies + gradients_of(size, keys, call.wide ? kF32 : kBf16) + scratch};
+  return {.wide = true,
+          .scratch = copies + results(size, size.tokens, keys, call.wide ? kF32 : kBf16) + scratch};
 }
 
 }  // namespace
 
-Bytes forward_by_document(const AttentionSize& size) {
+Bytes card_forward_scratch(const KernelSetting& setting, const AttentionSize& size) {
+  if (!setting.by_document) return 0;
   return size.tokens * size.heads * (2 * kBf16 * size.head_dim + kF32);
 }
 
@@ -68,10 +75,10 @@ CardBackward card_backward(const KernelSetting& setting, const AttentionSize& si
     return {.scratch = call_scratch(setting, size, size.tokens, keys)};
   // One of several calls, with its results.
   const Tokens queries = std::min(size.tokens, kRepeatableBlock), block = std::min(keys, keys_block);
-  const std::int64_t rows = size.sequences * queries * size.heads;
-  const std::int64_t kv_rows = size.sequences * block * size.kv_heads;
-  const Bytes gradients = kBf16 * size.head_dim * (rows + 2 * kv_rows);
-  return {.wide = true, .scratch = kF32 * rows + gradients + call_scratch(setting, size, queries, block)};
+  const Bytes log_sum_exp = kF32 * size.sequences * queries * size.heads;
+  return {.wide = true,
+          .scratch = log_sum_exp + results(size, queries, block, kBf16) +
+                     call_scratch(setting, size, queries, block)};
 }
 
 std::vector<std::span<const Tokens>> earlier_calls(const KernelSetting& setting, const AttentionSize& size) {
@@ -92,8 +99,8 @@ void attend_backward_joined(Tape& tape, const KernelSetting& setting, const Atte
   const Tokens keys = keys_of(call);
   const CardBackward backward = card_backward(setting, size, keys);
   const std::int64_t kv_row = size.sequences * size.kv_heads * size.head_dim;
-  const std::int64_t results = size.rows() * size.heads * size.head_dim + 2 * keys * kv_row;
-  const Bytes held = joined_keys_and_values(size, call) + (backward.wide ? kF32 : kBf16) * results;
+  const Bytes held =
+      joined_keys_and_values(size, call) + results(size, size.tokens, keys, backward.wide ? kF32 : kBf16);
   tape.take(held);
   tape.touch(backward.scratch);
   // A slice's accumulators start as a copy of its piece, even if the results are f32.

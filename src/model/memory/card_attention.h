@@ -11,9 +11,9 @@
 
 namespace penstock::model {
 
-// A document's queries are copied before the call, and its results after it: the bytes of both for a document
-// that covers the slice, which is the upper bound.
-Bytes forward_by_document(const AttentionSize& size);
+// Memory of a forward call besides its results: 0, or by document the copied queries and the call's own
+// results for a document that covers the slice, which is the upper bound.
+Bytes card_forward_scratch(const KernelSetting& setting, const AttentionSize& size);
 
 // A backward over `keys` keys. `wide`: the gradients are f32 sums of several calls. `scratch`: other bytes.
 struct CardBackward {

@@ -115,7 +115,7 @@ void attend_causal(Tape& tape, const KernelSetting& setting, const AttentionSize
   }
   if (setting.card_attention()) {
     tape.take(parts.output + parts.log_sum_exp);
-    return tape.touch(setting.by_document ? forward_by_document(size) : 0);
+    return tape.touch(card_forward_scratch(setting, size));
   }
   const Bytes scratch = forward_scratch(setting, size.tokens, size.tokens, size.head_dim);
   tape.take(parts.output);
@@ -140,7 +140,7 @@ void attend_chunk(Tape& tape, const KernelSetting& setting, const AttentionSize&
   if (setting.tiled_attention) {
     tape.touch(parts.forward_copies(keys) + packed_keys(setting, size, keys));
   } else if (setting.card_attention()) {
-    tape.touch(setting.by_document ? forward_by_document(size) : 0);
+    tape.touch(card_forward_scratch(setting, size));
   } else {
     tape.touch(forward_scratch(setting, size.group() * size.tokens, keys, size.head_dim));
     if (size.group() > 1) tape.touch(parts.output);  // folded queries are put back in order

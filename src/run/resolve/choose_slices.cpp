@@ -10,6 +10,7 @@
 #include "run/resolve/choose.h"
 #include "run/resolve/resolve.h"
 #include "run/resolve/shortened.h"
+#include "run/settle.h"
 
 namespace penstock::run {
 namespace {
@@ -118,6 +119,7 @@ bool leaves_slices_open(const Options& options) {
 
 std::string choose_slices(Options& options, const Machine& machine) {
   if (!leaves_slices_open(options)) return {};
+  settle_model(options);  // the number of layers limits that of chunks
   std::vector<Candidate> candidates = candidates_of(options, machine);
   // Has all micro-batches: schedules may keep records of more of them than the shortened run has.
   const auto whole = [&](const Candidate& candidate) {

@@ -11,6 +11,8 @@
 namespace penstock::sim {
 namespace {
 
+constexpr double kMostGigabytes = 1e9;  // 64 bits count the bytes
+
 void describe_device(Device& device, OptionTable& table) {
   const std::string_view section = "device";
   table.push_back({section, "name", &device.name, "What the machine is called.", {}});
@@ -25,7 +27,8 @@ void describe_device(Device& device, OptionTable& table) {
   table.push_back(
       {section, "bf16_tflops", &device.bf16_tflops, "Peak of dense bf16 products.", not_negative()});
   table.push_back({section, "f32_tflops", &device.f32_tflops, "Peak of f32 products.", not_negative()});
-  table.push_back({section, "memory_gb", &device.memory_gb, "Memory of a device.", not_negative()});
+  table.push_back(
+      {section, "memory_gb", &device.memory_gb, "Memory of a device.", from_to(0, kMostGigabytes)});
   table.push_back(
       {section, "reserved_gb", &device.reserved_gb, "Of it out of a trainer's reach.", not_negative()});
   table.push_back({section, "memory_gbps", &device.memory_gbps, "Rate of that memory.", not_negative()});
@@ -81,7 +84,8 @@ void describe_links(Node& node, Network& network, OptionTable& table) {
   table.push_back(
       {"node", "host_link_gbps", &node.host_link_gbps, "Device to host, each direction.", not_negative()});
   table.push_back({"node", "host_link_efficiency", &node.host_link_efficiency, "Of it in copies.", share});
-  table.push_back({"node", "host_memory_gb", &node.host_memory_gb, "Memory of the host.", not_negative()});
+  table.push_back(
+      {"node", "host_memory_gb", &node.host_memory_gb, "Memory of the host.", from_to(0, kMostGigabytes)});
   table.push_back({"node", "host_memory_gbps", &node.host_memory_gbps,
                    "Its rate, for all devices' copies together.", not_negative()});
   table.push_back({"node", "disk_gbps", &node.disk_gbps,

@@ -149,11 +149,16 @@ double MeasuredCosts::share_of_attention(const schedule::Exchange& exchange) con
   return seconds_of(served->second) / whole;
 }
 
-void MeasuredCosts::take_seconds(std::vector<std::vector<Seconds>> seconds) {
+void MeasuredCosts::take_processor_seconds(const Program& program,
+                                           const std::vector<std::vector<Seconds>>& seconds) {
   PENSTOCK_CHECK(seconds.size() == took_.size(), "every device has times");
-  for (std::size_t d = 0; d < seconds.size(); ++d)
+  for (std::size_t d = 0; d < seconds.size(); ++d) {
     PENSTOCK_CHECK(seconds[d].size() == took_[d].size(), "every op has a time");
-  took_ = std::move(seconds);
+    for (std::size_t i = 0; i < seconds[d].size(); ++i) {
+      const schedule::Lane lane = lane_of(program.devices[d].ops[i].kind);
+      if (lane != schedule::Lane::CopyOut && lane != schedule::Lane::CopyIn) took_[d][i] = seconds[d][i];
+    }
+  }
   processor_ = true;
   for (const auto& [pass, moved] : moved_) took_[moved.device][moved.op] += all_of(moved);
 }

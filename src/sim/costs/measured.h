@@ -28,8 +28,9 @@ class MeasuredCosts final : public Costs {
                 const MemoryCosts& bytes);
 
   // Replaces the times of all ops, [device][op], by processor seconds, for runs in which ranks shared cores
-  // and the wall clock has no meaning.
-  void take_seconds(std::vector<std::vector<Seconds>> seconds);
+  // and the wall clock has no meaning. Copies keep their times: other threads or devices carry them out.
+  void take_processor_seconds(const schedule::Program& program,
+                              const std::vector<std::vector<Seconds>>& seconds);
 
   Seconds seconds(int device, std::uint32_t index, const schedule::Op& op) const override;
   Transfer transfer(int device, std::uint32_t index, const schedule::Op& send) const override;

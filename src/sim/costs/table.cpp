@@ -44,6 +44,9 @@ TableExtent extent_of(const schedule::Schedule& schedule) {
 }
 
 CostTable::CostTable(const TableExtent& extent) : extent_(extent) {
+  require(extent.devices <= kMostTableDevices, "a table of costs is for at most " +
+                                                   std::to_string(kMostTableDevices) +
+                                                   " devices; there are " + std::to_string(extent.devices));
   const std::size_t cells = static_cast<std::size_t>(extent.stages) * extent.slices;
   for (const schedule::OpWord& word : schedule::kOpWords) {
     seconds_.emplace_back(cells, is_optional(word.kind) ? 0.0 : kMissing);

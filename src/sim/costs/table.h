@@ -39,8 +39,12 @@ struct TableExtent {
 TableExtent extent_of(const schedule::Program& program);
 TableExtent extent_of(const schedule::Schedule& schedule);
 
+// A table has a link for every two devices.
+inline constexpr int kMostTableDevices = 4096;
+
 class CostTable final : public Costs {
  public:
+  // Throws InputError for more than kMostTableDevices.
   explicit CostTable(const TableExtent& extent);
 
   // Indices must be within the extent.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/costs/what_if.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "base/error.h"
@@ -39,7 +40,8 @@ Override parse_override(std::string_view text, int devices) {
   const std::string_view what = text.substr(0, colon);
   const std::string_view name = text.substr(colon + 1, equals - colon - 1);
   const std::optional<double> factor = parse_number(text.substr(equals + 1));
-  if (!factor || *factor < 0) refuse(text, "a finite factor, zero or more, after \"=\"");
+  if (!factor || !(*factor >= 0 && *factor <= kMostFactor))
+    refuse(text, "a factor from 0 to 1e12 after \"=\"");
   if (what == "device") {
     return {.what = Override::What::Device, .device = device_number(text, name, devices), .factor = *factor};
   }
@@ -62,6 +64,11 @@ WhatIf::WhatIf(const Costs& base, std::span<const Override> overrides, int devic
       kind_factor_[static_cast<std::size_t>(change.kind)] *= change.factor;
     if (change.what == Override::What::Link) links_.push_back(change);
   }
+  double most = 1;
+  for (const Override& change : overrides) most *= std::max(change.factor, 1.0);
+  if (most > kMostFactor)
+    throw InputError("--change: the factors above 1 multiply to " + exact_number(most) +
+                     "; at most 1e12 is possible");
 }
 
 double WhatIf::factor(int device, const Op& op) const {

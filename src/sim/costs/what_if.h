@@ -12,7 +12,8 @@
 
 namespace penstock::sim {
 
-// One change: everything that it selects takes `factor` times as long.
+// One change: everything that it selects takes `factor` times as long. Factors are from 0 to kMostFactor.
+inline constexpr double kMostFactor = 1e12;
 struct Override {
   enum class What : std::uint8_t { Device, Link, Kind };
   What what = What::Device;

@@ -67,7 +67,8 @@ void refuse_to_replace(const std::string& path, const std::string& schedule_file
 void remove_traces(const std::string& path, const std::string& schedule_file) {
   const std::string kept = kept_schedule(path);
   if (!kept.empty() && !is_same_file(kept, schedule_file)) files::remove_all(kept);
-  for (const char* trace : {files::kRunFile, files::kMetrics, files::kCheckpoints})
+  // run.toml stays until the new one replaces it: it tells that the directory is a run's.
+  for (const char* trace : {files::kMetrics, files::kCheckpoints})
     files::remove_all((fs::path(path) / trace).string());
 }
 

@@ -85,19 +85,8 @@ void add_placed_rows(const at::Tensor& rows, const at::Tensor& places, const at:
 }
 
 void add_parts(std::span<const at::Tensor> parts, at::Tensor& result) {
-  const at::Tensor& first = parts.front();
-  const at::ScalarType type = result.scalar_type();
-  for_element_type(first.scalar_type(), [&](auto element) {
-    using Element = decltype(element);
-    if (type == first.scalar_type()) return sum_all<Element, Element>(parts, result);
-    PENSTOCK_CHECK(type == accumulator_type(first.scalar_type()) || type == at::kBFloat16,
-                   "sums have the parts' type, its accumulator type, or the narrow one");
-    if constexpr (std::is_same_v<Element, float>) {
-      sum_all<float, c10::BFloat16>(parts, result);
-    } else {
-      sum_all<Element, Accumulator<Element>>(parts, result);
-    }
-  });
+  for_sum_types(parts.front().scalar_type(), result.scalar_type(),
+                [&](auto part, auto sum) { sum_all<decltype(part), decltype(sum)>(parts, result); });
 }
 
 }  // namespace penstock::nn::kernels
