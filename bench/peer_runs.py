@@ -241,12 +241,14 @@ def print_aims(judged):
 
 
 def cases_of(runs):
-    """{(size, type): {name: run}}; says so when the runs are of several commits."""
+    """{(size, type): {name: run}}, in the order of SIZES; says so when the runs are of several commits."""
     commits = sorted({run["commit"] for run in runs if "commit" in run})
     if len(commits) > 1:
         print(f"Runs of several commits, by --continue: {', '.join(commits)}\n")
     cases = {}
-    for run in runs:
+    sizes = list(SIZES)
+    place = lambda run: (sizes.index(run["size"]) if run["size"] in sizes else len(sizes), run["type"] == "bf16")
+    for run in sorted(runs, key=place):
         case = cases.setdefault((run["size"], run["type"]), {})
         if "failed" not in run:
             case[run["name"]] = run

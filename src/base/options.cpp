@@ -113,7 +113,8 @@ std::optional<T> read(const Place& place, const Scalar& scalar) {
 
 [[noreturn]] void fail_type(const Place& place) {
   const std::string allowed = to_text(place.option.constraint);
-  place.fail("is no " + std::string(type_name(place.option)) +
+  const std::string_view type = type_name(place.option);
+  place.fail((type.starts_with('i') ? "is not an " : "is not a ") + std::string(type) +
              (allowed.empty() ? "" : "; it must be " + allowed));
 }
 

@@ -65,7 +65,7 @@ std::string print_count(double count) {
 Bytes parse_bytes(std::string_view text) {
   const auto fail = [&]() -> Bytes {
     throw InputError("\"" + std::string(text) +
-                     "\" is no size; write a number and a unit, as in \"6 GiB\" or \"512 MiB\"");
+                     "\" is not a size; write a number and a unit, as in \"6 GiB\" or \"512 MiB\"");
   };
   double value = 0;
   const char* end = text.data() + text.size();

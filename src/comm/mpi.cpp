@@ -329,7 +329,7 @@ void run_mpi(const std::function<void(Communicator&)>& body, const FailureReport
   } catch (const std::exception& failure) {
     failed(failure, Exit::Failed);
   } catch (...) {
-    failed(RunError("an exception that is no std::exception"), Exit::Failed);
+    failed(RunError("an exception that is not a std::exception"), Exit::Failed);
   }
 }
 

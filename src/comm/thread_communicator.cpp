@@ -34,7 +34,7 @@ class ThreadRequest : public Request::State {
 
   void wait() override {
     if (test()) return;
-    if (to_itself_) throw RunError(describe(message_) + " cannot come to pass: this rank waits for itself");
+    if (to_itself_) throw RunError(describe(message_) + " can never arrive: this rank waits for itself");
     mailbox_.wait(side_, Deadline(timeout_), world_->failed());
     if (!test()) throw timed_out(message_, timeout_);
   }

@@ -48,7 +48,7 @@ class RankThreads {
     } catch (const std::exception& failure) {
       failed(rank, failure);
     } catch (...) {
-      failed(rank, RunError("an exception that is no std::exception"));
+      failed(rank, RunError("an exception that is not a std::exception"));
     }
   }
 

@@ -49,7 +49,7 @@ std::string shown(const json& value) {
 }
 
 Members::Members(const json& object, std::string origin) : object_(object), origin_(std::move(origin)) {
-  if (!object.is_object()) fail("is no JSON object");
+  if (!object.is_object()) fail("is not a JSON object");
 }
 
 std::int64_t Members::count(const char* key, std::int64_t otherwise) {

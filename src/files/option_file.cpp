@@ -141,7 +141,7 @@ const Option& option_of_flag(std::string_view flag, const OptionTable& table) {
   const std::size_t dot = flag.find('.');
   if (!flag.starts_with("--") || dot == std::string_view::npos) {
     throw InputError("command line: \"" + printable(flag) +
-                     "\" is no setting; write --section.key value, as in --" + table.front().name() + " " +
+                     "\" is not a setting; write --section.key value, as in --" + table.front().name() + " " +
                      value_text(table.front()));
   }
   return find_option(table, flag.substr(2, dot - 2), flag.substr(dot + 1), "command line");

@@ -48,7 +48,7 @@ ElementType parse_type(const Entry& entry, const json& value) {
 }
 
 std::vector<std::int64_t> parse_counts(const Entry& entry, const char* key, const json& value) {
-  if (!value.is_array()) entry.fail(std::string("has a ") + key + " that is no list");
+  if (!value.is_array()) entry.fail(std::string("has a ") + key + " that is not a list");
   std::vector<std::int64_t> counts;
   for (const json& element : value) {
     const bool good = element.is_number_unsigned() && element.get<std::uint64_t>() < kMostBytes;
@@ -68,7 +68,7 @@ const json& member(const Entry& entry, const json& object, const char* key) {
 }
 
 StoredTensor parse_tensor(const Entry& entry, const json& object, std::span<const std::byte> data) {
-  if (!object.is_object()) entry.fail("is no object with dtype, shape and data_offsets");
+  if (!object.is_object()) entry.fail("is not an object with dtype, shape and data_offsets");
   StoredTensor tensor{.name = std::string(entry.name)};
   tensor.type = parse_type(entry, member(entry, object, "dtype"));
   tensor.shape = parse_counts(entry, "shape", member(entry, object, "shape"));
@@ -139,7 +139,7 @@ std::optional<std::uint64_t> bytes_of_shape(const std::vector<std::int64_t>& sha
 SafetensorsHeader parse_safetensors_header(std::string_view text, std::span<const std::byte> data,
                                            std::string_view origin) {
   const json document = parse_strictly(text, origin, "the header", kDeepestHeader);
-  if (!document.is_object()) throw InputError(std::string(origin) + ": the header is no JSON object");
+  if (!document.is_object()) throw InputError(std::string(origin) + ": the header is not a JSON object");
   SafetensorsHeader header;
   for (const auto& [name, value] : document.items()) {
     if (name == kMetadata) {

@@ -19,7 +19,7 @@ std::string json_fault(std::string_view text, std::size_t byte) {
   const auto line = 1 + std::ranges::count(before, '\n');
   const std::size_t begin = before.rfind('\n') + 1;  // npos + 1 is 0
   return "line " + std::to_string(line) + ", column " + std::to_string(before.size() - begin + 1) +
-         " cannot go on with \"" + printable(text.substr(before.size(), 1)) + "\"";
+         ": unexpected \"" + printable(text.substr(before.size(), 1)) + "\"";
 }
 
 bool is_nested_beyond(std::string_view text, int deepest) {

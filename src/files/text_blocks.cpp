@@ -24,7 +24,7 @@ json object_of_line(std::string_view line, const std::string& where) {
   } catch (const json::exception&) {
     throw InputError(where + ": is not JSON: it has a number out of range");
   }
-  if (!document.is_object()) throw InputError(where + ": is no JSON object");
+  if (!document.is_object()) throw InputError(where + ": is not a JSON object");
   return document;
 }
 
@@ -44,7 +44,7 @@ std::vector<Message> messages_of(const json& list, const std::string& where) {
   std::vector<Message> messages;
   for (const json& entry : list) {
     const std::string name = "messages[" + std::to_string(messages.size()) + "]";
-    if (!entry.is_object()) throw InputError(where + ": " + name + " is no JSON object");
+    if (!entry.is_object()) throw InputError(where + ": " + name + " is not a JSON object");
     messages.push_back(
         {text_of(entry, "role", name + ".role", where), text_of(entry, "content", name + ".content", where)});
   }

@@ -192,7 +192,7 @@ ScheduleKind parse_schedule(std::string_view name) {
   for (const Form& form : kForms) {
     if (form.name == name) return form.kind;
   }
-  throw InputError("schedule \"" + printable(name) + "\" is none that can be planned" +
+  throw InputError("schedule \"" + printable(name) + "\" cannot be planned" +
                    instead_of(name, schedule_names()));
 }
 

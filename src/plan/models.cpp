@@ -75,9 +75,8 @@ const Model& find_model(std::string_view name) {
 }
 
 void require_swiglu(const Model& model, std::string_view what) {
-  require(model.family == Family::Llama, std::string(what) + " is of models with SwiGLU; model.name = \"" +
-                                             std::string(model.name) +
-                                             "\" has GELU, and can only be planned");
+  require(model.family == Family::Llama, std::string(what) + " needs a model with SwiGLU; model.name = \"" +
+                                             std::string(model.name) + "\" has GELU and can only be planned");
 }
 
 Model gpt(std::int64_t layers, std::int64_t hidden, std::int64_t heads, std::int64_t vocab) {

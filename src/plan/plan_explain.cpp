@@ -84,10 +84,10 @@ std::string larger_hosts(const Workload& workload, const Cluster& cluster, const
                          double limit) {
   const std::string text = "hosts of " +
                            number(std::ceil(bytes_on_a_host(workload, cluster, candidate) / 1e9), 0) +
-                           " GB, where these have " + number(bytes_of_a_host(cluster) / 1e9, 0);
+                           " GB (these have " + number(bytes_of_a_host(cluster) / 1e9, 0) + ")";
   const std::optional<int> share = smaller_share(workload, cluster, candidate, limit);
   if (!share) return text;
-  return text + ", or less on them: offload " + std::to_string(*share) + " % of the records";
+  return text + ", or less on these: offload " + std::to_string(*share) + " % of the records";
 }
 
 }  // namespace
@@ -138,7 +138,7 @@ std::string explain(const Workload& workload, const Cluster& cluster, const Cand
                      " ms and B = " + number(1e3 * cost.backward_slot, 3) + " ms of a slice-chunk of " +
                      std::to_string(chunk_layers(workload, candidate.layout)) + " layers\n";
   if (cluster.trainer == nullptr && workload.model.family == Family::Gpt)
-    text += "  in closed form alone: the model has GELU, and Penstock trains SwiGLU\n";
+    text += "  in closed form only: the model has GELU, and Penstock trains SwiGLU\n";
   Rows rows = rows_of(cost);
   if (candidate.simulated) rows.push_back({"  step, simulated", number(*candidate.simulated, 4) + " s"});
   const Seconds step = candidate.step();
@@ -193,7 +193,7 @@ std::string legal_values(const Plan& plan, Rejection why) {
 // The constraint that removed most candidates.
 std::string print_main_constraint(const Plan& plan) {
   if (plan.result.candidates == 0)
-    return "the sizes that [search] allows (tp, cp, ep, pp) make up no mesh of cluster.gpus = " +
+    return "no mesh of the sizes that [search] allows (tp, cp, ep, pp) has cluster.gpus = " +
            std::to_string(plan.cluster.gpus) + " devices";
   auto rejected = plan.result.rejected;
   // Some schedule takes any sizes without exchange and vocabulary parallelism, so ignore these constraints if

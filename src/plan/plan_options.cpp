@@ -16,24 +16,29 @@ namespace {
 const std::vector<std::string_view> kAnswers{"off", "on"};
 
 void describe_cluster(PlanOptions& options, OptionTable& table) {
-  table.push_back({"workload", "seq_len", &options.workload.seq_len, "Tokens of a sequence.", positive()});
+  table.push_back({"workload", "seq_len", &options.workload.seq_len, "Tokens per sequence.", positive()});
   table.push_back(
-      {"workload", "global_batch", &options.workload.global_batch, "Sequences of a step.", from_to(1, 1e9)});
+      {"workload", "global_batch", &options.workload.global_batch, "Sequences per step.", from_to(1, 1e9)});
   table.push_back({"workload", "expert_load", &options.workload.expert_load,
-                   "Rows of the busiest expert-parallel rank over their mean.", at_least(1)});
-  table.push_back({"workload", "text", &options.workload.text, "Text of the run files.", {}});
-  table.push_back({"cluster", "hardware", &options.cluster.hardware, "A file of hardware/, or a path.", {}});
-  table.push_back({"cluster", "gpus", &options.cluster.gpus, "Devices in all.", from_to(1, 1 << 20)});
+                   "Rows of the busiest expert-parallel rank divided by the mean.", at_least(1)});
+  table.push_back(
+      {"workload", "text", &options.workload.text, "data.text of the run files that plan writes.", {}});
+  table.push_back(
+      {"cluster", "hardware", &options.cluster.hardware, "Name of a file in hardware/, or a path.", {}});
+  table.push_back(
+      {"cluster", "gpus", &options.cluster.gpus, "Total number of devices.", from_to(1, 1 << 20)});
   table.push_back({"cluster",
                    "engine",
                    &options.cluster.engine,
-                   "The trainer: penstock; megatron or torchtitan and only what it can do; a file of "
+                   "The trainer: penstock; megatron or torchtitan, with only what it supports; a file in "
                    "engines/, or a path.",
                    {}});
-  table.push_back({"memory", "limit", &options.memory.limit, "Most bytes of a device, as in \"70 GB\".", {}});
+  table.push_back(
+      {"memory", "limit", &options.memory.limit, "Maximum bytes per device, as in \"70 GB\".", {}});
   Constraint fraction = from_to(0, 1);
   fraction.choices = {"auto"};
-  table.push_back({"memory", "offload", &options.memory.offload, "Share of records that leaves.", fraction});
+  table.push_back(
+      {"memory", "offload", &options.memory.offload, "Fraction of each record that is offloaded.", fraction});
 }
 
 void describe_search(PlanOptions::SearchKeys& keys, OptionTable& table) {
@@ -45,21 +50,21 @@ void describe_search(PlanOptions::SearchKeys& keys, OptionTable& table) {
   table.push_back({section, "pp", &keys.pp, "Pipeline sizes.", sizes});
   table.push_back({section, "chunks", &keys.chunks, "Stages per device.", sizes});
   table.push_back(
-      {section, "slices", &keys.slices, "Slices of a sequence.", from_to(1, schedule::kMostSlices)});
-  table.push_back({section, "micro_batch", &keys.micro_batch, "Sequences of a micro-batch.", sizes});
+      {section, "slices", &keys.slices, "Slices per sequence.", from_to(1, schedule::kMostSlices)});
+  table.push_back({section, "micro_batch", &keys.micro_batch, "Sequences per micro-batch.", sizes});
   Constraint schedules = one_of(schedule_names());
   table.push_back({section, "schedules", &keys.schedules, "Schedules; empty: all.", schedules});
   Constraint policies = one_of({model::kPolicyNames.begin() + 1, model::kPolicyNames.end()});
-  table.push_back({section, "policies", &keys.policies, "Policies of recomputation; empty: all.", policies});
-  table.push_back(
-      {section, "vocabulary_parallel", &keys.vocabulary_parallel, "Empty: both.", one_of(kAnswers)});
+  table.push_back({section, "policies", &keys.policies, "Recomputation policies; empty: all.", policies});
+  table.push_back({section, "vocabulary_parallel", &keys.vocabulary_parallel,
+                   "Output layer sharded over the pipeline; empty: both.", one_of(kAnswers)});
   Constraint exchanges = one_of({"off", "paired", "levelled"});
   table.push_back({section, "exchanges", &keys.exchanges, "Context exchange; empty: all.", exchanges});
-  table.push_back({section, "best", &keys.best, "How many to show.", from_to(1, 1000)});
+  table.push_back({section, "best", &keys.best, "Number of configurations to show.", from_to(1, 1000)});
   table.push_back(
       {section, "simulate", &keys.simulate,
-       "How many of the fastest in simulation are predicted with the trainer's memory, and how many "
-       "with exchange are simulated.",
+       "Number of the fastest simulated configurations whose memory is predicted as in the trainer, and "
+       "number of configurations with exchange that are simulated.",
        from_to(0, 1000)});
 }
 
@@ -67,20 +72,23 @@ void describe_layout(PlanOptions::LayoutKeys& keys, OptionTable& table) {
   const std::string_view section = "layout";
   const Constraint sizes = from_to(1, 1 << 20);
   table.push_back(
-      {section, "tp", &keys.tp, "The configuration that --explain explains: tensor parallel.", sizes});
-  table.push_back({section, "cp", &keys.cp, "Context parallel.", sizes});
-  table.push_back({section, "ep", &keys.ep, "Expert parallel.", sizes});
-  table.push_back({section, "pp", &keys.pp, "Pipeline parallel.", sizes});
-  table.push_back({section, "dp", &keys.dp, "Data parallel.", sizes, "what is left of the GPUs"});
+      {section, "tp", &keys.tp, "Tensor-parallel size of the configuration that --explain explains.", sizes});
+  table.push_back({section, "cp", &keys.cp, "Context-parallel size.", sizes});
+  table.push_back({section, "ep", &keys.ep, "Expert-parallel size.", sizes});
+  table.push_back({section, "pp", &keys.pp, "Pipeline size.", sizes});
+  table.push_back({section, "dp", &keys.dp, "Data-parallel size.", sizes, "the remaining GPUs"});
   table.push_back({section, "chunks", &keys.chunks, "Stages per device.", sizes});
   table.push_back(
-      {section, "slices", &keys.slices, "Slices of a sequence.", from_to(1, schedule::kMostSlices)});
-  table.push_back({section, "micro_batch", &keys.micro_batch, "Sequences of a micro-batch.", sizes});
+      {section, "slices", &keys.slices, "Slices per sequence.", from_to(1, schedule::kMostSlices)});
+  table.push_back({section, "micro_batch", &keys.micro_batch, "Sequences per micro-batch.", sizes});
   table.push_back({section, "schedule", &keys.schedule, "The schedule.", one_of(schedule_names())});
-  table.push_back({section, "policy", &keys.policy, "What is kept.",
+  table.push_back({section, "policy", &keys.policy, "Recomputation policy.",
                    one_of({model::kPolicyNames.begin() + 1, model::kPolicyNames.end()})});
-  table.push_back(
-      {section, "vocabulary_parallel", &keys.vocabulary_parallel, "Output layer over the pipeline.", {}});
+  table.push_back({section,
+                   "vocabulary_parallel",
+                   &keys.vocabulary_parallel,
+                   "Shard the output layer over the pipeline.",
+                   {}});
   table.push_back(
       {section, "exchange", &keys.exchange, "Context exchange.", one_of({"off", "paired", "levelled"})});
 }
@@ -114,13 +122,12 @@ void describe(PlanOptions::ModelKeys& keys, OptionTable& table) {
   table.push_back({section, "hidden", &shape.hidden, "Width of the hidden state.", positive()});
   table.push_back({section, "ffn", &shape.ffn, "Width of an MLP.", positive()});
   table.push_back({section, "heads", &shape.heads, "Query heads.", positive()});
-  table.push_back({section, "kv_heads", &shape.kv_heads, "Key-value heads.", positive(), "as many as heads"});
-  table.push_back({section, "vocab", &shape.vocab, "Tokens of the vocabulary.", positive()});
-  table.push_back({section, "experts", &shape.experts, "MLPs of a layer.", positive()});
+  table.push_back({section, "kv_heads", &shape.kv_heads, "Key-value heads.", positive(), "same as heads"});
+  table.push_back({section, "vocab", &shape.vocab, "Tokens in the vocabulary.", positive()});
+  table.push_back({section, "experts", &shape.experts, "Experts per layer; 1: a dense model.", positive()});
+  table.push_back({section, "experts_per_token", &shape.experts_per_token, "Experts per token.", positive()});
   table.push_back(
-      {section, "experts_per_token", &shape.experts_per_token, "Of them for each token.", positive()});
-  table.push_back(
-      {section, "tied_embeddings", &shape.tied_embeddings, "One matrix for input and output.", {}});
+      {section, "tied_embeddings", &shape.tied_embeddings, "The output matrix is the embedding.", {}});
   run::describe_details(shape, table);
   run::describe_expert_details(shape, table);
 }
@@ -144,9 +151,9 @@ std::string options_markdown() {
   OptionTable table;
   describe(defaults, table);
   return "# The keys of a plan file\n\n"
-         "From the table that also drives the reader, the command line and the help. Every key may be given "
-         "on the\n"
-         "command line instead, as `--section.key value`; `penstock plan --model NAME --gpus N --seq-len S` "
+         "Generated from the table that also drives the reader, the command line and the help. Every key can "
+         "also be given on the\n"
+         "command line, as `--section.key value`; `penstock plan --model NAME --gpus N --seq-len S` "
          "needs no file.\n\n" +
          print_markdown(table);
 }

@@ -90,8 +90,8 @@ std::string why_no_run(const Workload& workload, const Layout& layout) try {
 void require_run_file(const Workload& workload, const Cluster& cluster, const std::string& what) {
   const std::string engine(cluster.trainer ? cluster.trainer->name : cluster.engine.name);
   require(cluster.engine == sim::kPenstock,
-          what + " is of Penstock's own trainer, and the plan for the engine " + json_quote(engine) +
-              "; expected cluster.engine = \"penstock\"");
+          what + " works only with Penstock's own trainer, but the plan is for the engine " +
+              json_quote(engine) + "; expected cluster.engine = \"penstock\"");
   require_swiglu(workload.model, what);
 }
 

@@ -164,7 +164,8 @@ Predicted predicted_runs(const Workload& workload, const Cluster& cluster,
 }
 
 constexpr const char* kExchangeUnjudged =
-    "what fits has context exchange, which simulation alone judges, and schedules too long for that";
+    "all candidates that fit have context exchange, which only simulation judges, and schedules too long for "
+    "that";
 
 // Candidates that are not in `ranked` and that the trainer does not refuse. Sets ranked.refusal if it refuses
 // one.

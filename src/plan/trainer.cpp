@@ -47,8 +47,8 @@ bool has(const std::vector<Value>& values, const Value& value) {
 
 [[noreturn]] void refuse_lack(const Trainer& trainer, const std::string& key, std::string_view value,
                               const std::string& valid) {
-  throw InputError(key + ": " + std::string(trainer.name) + " has no " + std::string(value) + "; it has " +
-                   valid);
+  throw InputError(key + ": " + std::string(trainer.name) + " does not support " + std::string(value) +
+                   "; expected " + valid);
 }
 
 void require_whole(const Trainer& trainer, const std::string& key, std::int64_t slices) {
@@ -81,15 +81,15 @@ std::optional<std::string> refusal_of_mesh(const Trainer& trainer, const Workloa
                                            const mesh::Mesh& mesh) {
   const model::Shape& shape = workload.model.shape;
   if (shape.kv_heads % mesh.tensor != 0)
-    return std::to_string(shape.kv_heads) + " key-value heads are not divided by " +
+    return std::to_string(shape.kv_heads) + " key-value heads are not divisible by " +
            std::to_string(mesh.tensor) + " tensor ranks";
   if (mesh.pipeline > 1 && shape.head_norms && !trainer.pipelines_head_norms)
     return "Pipeline Parallel is enabled but qwen3 does not support pipelining";
   if (trainer.pairs_tokens && workload.seq_len % (2LL * mesh.tensor * mesh.context) != 0)
-    return "the sequence is not divided by 2·t·c";
+    return "the sequence is not divisible by 2·t·c";
   // With one expert rank, tensor ranks do split the experts, as they do the dense weights.
   if (shape.experts > 1 && mesh.tensor > 1 && mesh.expert == 1 && !trainer.cuts_experts)
-    return "experts that tensor ranks cut are not predicted";
+    return "experts split over tensor ranks are not predicted";
   if (trainer.experts_within_data && mesh.data % mesh.expert != 0)
     return "data parallel size (" + std::to_string(mesh.data) +
            ") is not divisible by expert parallel size (" + std::to_string(mesh.expert) + ")";
@@ -171,30 +171,30 @@ void adapt(const Cluster& cluster, Layout& layout) {
 std::optional<std::string> refusal_of(const Trainer& trainer, const Workload& workload,
                                       const Layout& layout) {
   if (!has(trainer.schedules, layout.schedule))
-    return std::string(name_of(layout.schedule)) + " is no schedule of " + std::string(trainer.name) +
+    return std::string(name_of(layout.schedule)) + " is not a schedule of " + std::string(trainer.name) +
            ", which has " + names_of(trainer.schedules);
   if (auto why = refusal_of_mesh(trainer, workload, layout.mesh)) return why;
   const std::int64_t layers = workload.model.shape.layers, stages = stages_of(layout);
   if (trainer.needs_replicas && layout.mesh.replicas() == 1 && layout.mesh.world() > 1)
-    return "mixed precision with tensor or pipeline ranks alone: " + std::string(trainer.name) +
-           " trains in f32 unless data or context ranks share the weights out";
+    return "mixed precision with tensor or pipeline ranks only: " + std::string(trainer.name) +
+           " trains in f32 unless data or context ranks shard the weights";
   if (trainer.shares_weights && layout.shared.group == 1 && layout.mesh.replicas() > 1)
     return "replicas that each hold all weights are DDP, which is not predicted";
   if (layout.ends && layout.mesh.pipeline > 1) {
     if (const auto why = refusal_of_ends(workload, layout)) return why;
   } else if (layers % stages != 0) {
-    return std::to_string(layers) + " layers are not divided by " + std::to_string(stages) + " stages";
+    return std::to_string(layers) + " layers are not divisible by " + std::to_string(stages) + " stages";
   }
   if (layout.chunks > 1 && layout.mesh.pipeline < trainer.least_looped_devices)
     return "several stages a device need " + std::to_string(trainer.least_looped_devices) +
            " pipeline ranks or more";
   if (layout.schedule == ScheduleKind::Interleaved &&
       micro_batches(workload, layout) % layout.mesh.pipeline != 0)
-    return std::to_string(micro_batches(workload, layout)) + " micro-batches are not divided by " +
+    return std::to_string(micro_batches(workload, layout)) + " micro-batches are not divisible by " +
            std::to_string(layout.mesh.pipeline) + " pipeline ranks";
   if (layout.schedule == ScheduleKind::DualPipeV && micro_batches(workload, layout) < stages)
     return std::to_string(micro_batches(workload, layout)) + " micro-batches are fewer than the " +
-           std::to_string(stages) + " stages, as many as DualPipeV needs";
+           std::to_string(stages) + " stages; DualPipeV needs at least as many";
   return {};
 }
 

@@ -138,7 +138,7 @@ CostsValue measured_costs(const Program& measured, const std::vector<std::vector
   }
   const bool none = measured.exchanges.empty() && exchange.empty();
   if (!none && exchange.size() != measured.devices.size())
-    throw InputError(origin + ": the timeline has not the exchange of each device");
+    throw InputError(origin + ": the timeline does not have the exchange of each device");
   for (const std::vector<double>& device : exchange)
     timeline.exchanges.push_back(spans_of(device, measured, origin));
   sim::require_even_slices(schedule, "costs: " + origin);

@@ -33,7 +33,7 @@ int number_in(nb::handle value, const char* what, int most) {
   int overflow = 0;
   // Floats are refused: 1.5 is not a stage. NumPy's integers have __index__.
   if (!PyIndex_Check(value.ptr()))
-    throw InputError(std::string(what) + " " + shown(value) + " is no integer");
+    throw InputError(std::string(what) + " " + shown(value) + " is not an integer");
   const long long number = PyLong_AsLongLongAndOverflow(
       PyLong_Check(value.ptr()) ? value.ptr() : nb::steal(PyNumber_Index(value.ptr())).ptr(), &overflow);
   if (overflow != 0) throw InputError(std::string(what) + " " + shown(value) + " is too large");
@@ -42,7 +42,7 @@ int number_in(nb::handle value, const char* what, int most) {
 
 Action action_of_tuple(PyObject* tuple) {
   const Py_ssize_t size = PyTuple_GET_SIZE(tuple);
-  if (size != 3 && size != 4) throw InputError(shown(tuple) + " is no action; " + kExpected);
+  if (size != 3 && size != 4) throw InputError(shown(tuple) + " is not an action; " + kExpected);
   PyObject* word = PyTuple_GET_ITEM(tuple, 0);
   Py_ssize_t letters = 0;
   const char* letter = PyUnicode_Check(word) ? PyUnicode_AsUTF8AndSize(word, &letters) : nullptr;
@@ -67,18 +67,18 @@ void append(nb::handle cell, std::vector<Action>& row) {
     const char* text = PyUnicode_AsUTF8AndSize(cell.ptr(), &length);
     if (text == nullptr) {
       PyErr_Clear();  // not UTF-8
-      throw InputError(shown(cell) + " is no action; " + kExpected);
+      throw InputError(shown(cell) + " is not an action; " + kExpected);
     }
     schedule::parse_cell({text, static_cast<std::size_t>(length)}, row);
   } else {
-    throw InputError(shown(cell) + " is no action; " + kExpected);
+    throw InputError(shown(cell) + " is not an action; " + kExpected);
   }
 }
 
 std::vector<Action> row_of(nb::handle cells, std::size_t device) {
   if (!PySequence_Check(cells.ptr()) || PyUnicode_Check(cells.ptr()))
     throw InputError("device " + std::to_string(device) + ": " + shown(cells) +
-                     " is no list of actions; expected one for each device");
+                     " is not a list of actions; expected one for each device");
   const nb::object fast = nb::steal(PySequence_Fast(cells.ptr(), "a list of actions"));
   if (!fast.is_valid()) throw nb::python_error();
   const Py_ssize_t count = PySequence_Fast_GET_SIZE(fast.ptr());

@@ -37,25 +37,22 @@ void check_mode(const Options& options) {
   const std::string set = "parallel.cp_mode = " + json_quote(parallel.cp_mode);
   const std::string ranks = "parallel.cp = " + std::to_string(parallel.cp);
   if (parallel.cp_mode == "heads" && !share_heads(options, parallel.cp)) {
-    throw InputError(set + ": " + ranks + " ranks cannot share out " + name_of_heads(options) +
-                     "; use cp = " +
+    throw InputError(set + ": " + ranks + " ranks cannot split " + name_of_heads(options) + "; use cp = " +
                      nearest_legal(parallel.cp, shard_of(options).heads,
                                    [&](Count count) { return share_heads(options, count); }) +
                      ", or cp_mode = \"" + (mixed_heads(options) > 1 ? "mixed" : "query") + "\"");
   }
   if (parallel.cp_mode == "mixed" && mixed_heads(options) == 1) {
-    throw InputError(set + ": " + ranks + " has no divisor but itself that shares out " +
-                     name_of_heads(options) + "; use cp_mode = \"" +
-                     (share_heads(options, parallel.cp) ? "heads" : "query") + "\"");
+    throw InputError(set + ": " + ranks + " has no divisor but itself that splits " + name_of_heads(options) +
+                     "; use cp_mode = \"" + (share_heads(options, parallel.cp) ? "heads" : "query") + "\"");
   }
 }
 
 void settle_slices(Options& options) {
   const Count pieces = 2 * options.parallel.cp, tokens = options.data.seq_len;
   require(tokens % pieces == 0, "data.seq_len = " + std::to_string(tokens) +
-                                    " is no multiple of the 2 · parallel.cp = " + std::to_string(pieces) +
-                                    " pieces that context ranks share out; use " +
-                                    multiples_near(tokens, pieces));
+                                    " is not a multiple of the 2 · parallel.cp = " + std::to_string(pieces) +
+                                    " pieces of the context ranks; use " + multiples_near(tokens, pieces));
   options.schedule.slice_unit = std::lcm(options.schedule.slice_unit, pieces);
 }
 

@@ -34,7 +34,7 @@ std::vector<double> parse_split(std::string_view split) {
   }
   require(good && shares.size() <= 3 && shares[0] > 0,
           "data.split = " + json_quote(split) +
-              " is no split; give the shares of training, validation and test, as in \"969,30,1\"");
+              " is not a split; give the shares of training, validation and test, as in \"969,30,1\"");
   shares.resize(3);
   const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
   for (double& share : shares) share /= sum;
@@ -56,10 +56,10 @@ void settle_packing(DataOptions& data, std::int64_t batch) {
               (data.megatron.empty() ? "" : ", or data.mask = \"documents\""));
   require(data.packing != "concat" || data.long_documents == "split",
           "data.long_documents = " + json_quote(data.long_documents) +
-              " is of documents that stay whole: use data.packing = \"best_fit\" or \"balanced\"");
-  require(
-      data.packing == "balanced" || data.window == 0,
-      "data.window = " + std::to_string(data.window) + " is of data.packing = \"balanced\"; leave it out");
+              " applies to documents that stay whole: use data.packing = \"best_fit\" or \"balanced\"");
+  require(data.packing == "balanced" || data.window == 0,
+          "data.window = " + std::to_string(data.window) +
+              " belongs to data.packing = \"balanced\"; leave it out");
   constexpr std::int64_t kUsualBatches = 16;
   if (data.packing == "balanced" && data.window == 0) data.window = kUsualBatches * batch;
 }

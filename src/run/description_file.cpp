@@ -87,8 +87,8 @@ bool is_description_path(const std::string& name) {
 std::string find_description(const std::string& kind, const std::string& name, const std::string& beside) {
   if (is_description_path(name)) return name;
   if (const auto file = file_of_name(folders(kind, beside), name)) return *file;
-  throw InputError(kind + " \"" + printable(name) + "\" is unknown; known are " +
-                   join(known_names(kind, beside), ", ") + ", or give a path");
+  throw InputError(kind + " \"" + printable(name) + "\" is unknown; give a path, or one of " +
+                   join(known_names(kind, beside), ", "));
 }
 
 std::string name_for_any_file(const std::string& kind, const std::string& name, const std::string& beside) {
@@ -114,7 +114,7 @@ std::string description_folder(const std::string& kind) {
   for (const fs::path& folder : folders(kind, "")) {
     if (fs::is_directory(folder)) return folder.lexically_normal().string();
   }
-  throw InputError("there is no folder " + kind + "/ here or beside the program");
+  throw InputError("there is no folder " + kind + "/ here or next to the program");
 }
 
 }  // namespace penstock::run

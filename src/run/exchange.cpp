@@ -97,13 +97,13 @@ void check_exchange(const Run& run) {
   }
   const auto [fewest, greatest] = std::ranges::minmax(run.schedule.slices);
   if (fewest != greatest) {
-    throw InputError(asked + "as many slices in every micro-batch; schedule.file = " +
+    throw InputError(asked + "the same number of slices in every micro-batch; schedule.file = " +
                      json_quote(chosen.file) + " has from " + std::to_string(fewest) + " to " +
                      std::to_string(greatest) + ": use a file with one n, or schedule.exchange = \"off\"");
   }
   const auto [least, most] = std::ranges::minmax(run.layers, {}, &model::LayerRange::count);
   if (least.count != most.count) {
-    throw InputError(asked + "as many layers on every stage; model.layers = " +
+    throw InputError(asked + "the same number of layers on every stage; model.layers = " +
                      std::to_string(run.shape().layers) + " over " + std::to_string(run.schedule.stages) +
                      " stages makes " + layers_of_stages(run) + ": " + equal_layers_nearby(run));
   }
@@ -177,7 +177,7 @@ void require_exchangeable(const Run& run) {
   require(run.options.data.mask != "documents" || run.exchange == schedule::ExchangeMode::Off ||
               !keys_in_two_runs(run.options),
           "schedule.exchange = " + json_quote(run.options.schedule.exchange) +
-              " with data.mask = \"documents\" needs keys that are one run of the sequence, which "
+              " with data.mask = \"documents\" needs contiguous keys, which "
               "parallel.cp_mode = " +
               json_quote(run.options.parallel.cp_mode) +
               " cuts in two: use cp_mode = \"heads\", or schedule.exchange = \"off\"");

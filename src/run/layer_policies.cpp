@@ -21,10 +21,10 @@ Entry parse_entry(const std::string& text, const char* key, std::int64_t count) 
   if (colon == std::string::npos) refuse("has no colon; write \"0-3: full\" or \"5: balanced\"");
   const auto ends = split(trim(std::string_view(text).substr(0, colon)), '-');
   const auto first = parse_integer(trim(ends.front())), last = parse_integer(trim(ends.back()));
-  if (ends.size() > 2 || !first || !last) refuse("names no range; write \"0-3: full\" or \"5: balanced\"");
+  if (ends.size() > 2 || !first || !last) refuse("is not a range; write \"0-3: full\" or \"5: balanced\"");
   if (*first > *last) refuse("runs backwards; write the smaller number first");
   if (*last >= count) {
-    refuse("goes beyond the last, number " + std::to_string(count - 1) + "; use 0 to that");
+    refuse("goes beyond the last, number " + std::to_string(count - 1) + "; use at most that");
   }
   const std::string_view policy = trim(std::string_view(text).substr(colon + 1));
   return {*first, *last, model::parse_policy_text(policy, std::string(key) + " policy")};

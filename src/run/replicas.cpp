@@ -26,7 +26,7 @@ std::string legal_groups_near(Count groups, Count replicas) {
 void check_groups(const Options& options) {
   const Count groups = options.numerics.replicas, replicas = options.parallel.dp;
   const std::string set = setting("numerics.replicas", groups);
-  require(groups % replicas == 0, set + " is no multiple of " + setting("parallel.dp", replicas) +
+  require(groups % replicas == 0, set + " is not a multiple of " + setting("parallel.dp", replicas) +
                                       legal_groups_near(groups, replicas));
   require(keeps_tree(groups, replicas),
           set + " is " + std::to_string(groups / replicas) + " times " + setting("parallel.dp", replicas) +
@@ -38,7 +38,7 @@ void check_groups(const Options& options) {
 void check_batch(const Options& options, const std::string& groups) {
   const TrainOptions& train = options.train;
   const Count unit = train.micro_batch * options.numerics.replicas;
-  const std::string wrong = setting("train.batch", train.batch) + " is no multiple of " +
+  const std::string wrong = setting("train.batch", train.batch) + " is not a multiple of " +
                             setting("train.micro_batch", train.micro_batch) +
                             (options.numerics.replicas > 1 ? " times " + groups : "");
   require(unit <= kMostSequences, wrong + ", which is more than a step may have; use fewer of both");

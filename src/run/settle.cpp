@@ -76,7 +76,7 @@ void check_experts(const Options& options) {
   describe(fresh.moe, fresh.model, unset);
   for (const Option& option : changed(given, unset))
     require(experts > 1, option.name() + " = " + value_text(option) +
-                             " is of layers with experts; use model.experts above 1, or leave it out");
+                             " applies to layers with experts; use model.experts above 1, or leave it out");
 }
 
 void settle_mesh(Options& options) {
@@ -139,9 +139,10 @@ void choose_generator(Options& options) {
 void check_costs(const ScheduleOptions& chosen, std::int64_t devices) {
   const bool greedy = chosen.file.empty() && schedule::find_generator(chosen.name).made_for_costs;
   const auto only_greedy = [&](const char* key, bool given) {
-    require(!given || greedy, std::string("schedule.") + key +
-                                  " is of schedules made for given costs: use schedule.name = \"greedy\", or "
-                                  "leave it out");
+    require(!given || greedy,
+            std::string("schedule.") + key +
+                " applies to schedules made for given costs: use schedule.name = \"greedy\", or "
+                "leave it out");
   };
   const std::size_t stages = devices * chosen.chunks;
   for (const auto& [key, times] : {std::pair("forward", &chosen.forward), std::pair("input", &chosen.input),
@@ -160,7 +161,7 @@ void check_costs(const ScheduleOptions& chosen, std::int64_t devices) {
   only_greedy("in_flight", chosen.in_flight != 0);
   require(chosen.in_flight == 0 || chosen.in_flight >= 1,
           "schedule.in_flight = " + exact_number(chosen.in_flight) +
-              ": a device holds a micro-batch at least; use 1 or more, or 0 for automatic");
+              ": a device holds at least one micro-batch; use 1 or more, or 0 for automatic");
 }
 
 }  // namespace
@@ -179,7 +180,7 @@ void settle_model(Options& options) {
           "moe.shared_ffn = " + std::to_string(shape.shared_ffn) + " and moe.shared_experts = " +
               std::to_string(options.model.shared_experts) + " are both given; keep one");
   const bool bytes = options.data.megatron.empty() || !options.data.text.empty();  // both: refused below
-  require(bytes || shape.vocab > 0, "model.vocab is missing; data.megatron does not say it");
+  require(bytes || shape.vocab > 0, "model.vocab is missing; data.megatron does not give it");
   shape = shape_of(options.model);
   options.model.moe_ffn = options.model.shared_experts = 0;  // the resolved file has widths
   model::validate(shape);

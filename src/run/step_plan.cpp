@@ -33,10 +33,11 @@ void settle_slice_tokens(Options& options) {
   ScheduleOptions& chosen = options.schedule;
   if (chosen.slice_tokens == 0) return;
   const std::string given = "schedule.slice_tokens = " + std::to_string(chosen.slice_tokens);
-  require(options.data.packing != "concat",
-          given +
-              " is of sequences as long as their documents; data.packing = \"concat\" fills them all: use "
-              "\"best_fit\" or \"balanced\", or schedule.slices");
+  require(
+      options.data.packing != "concat",
+      given +
+          " applies to sequences as long as their documents; data.packing = \"concat\" fills them all: use "
+          "\"best_fit\" or \"balanced\", or schedule.slices");
   const Tokens most = ceil_div(options.data.seq_len, chosen.slice_tokens);
   require(chosen.slices <= 0 || chosen.slices == most,
           given + " and schedule.slices = " + std::to_string(chosen.slices) + " are both given; keep one");
@@ -45,8 +46,8 @@ void settle_slice_tokens(Options& options) {
                                               " makes micro-batches of one sequence; train.micro_batch = " +
                                               std::to_string(options.train.micro_batch) + ": use 1");
   require(options.parallel.cp == 1,
-          given + " cuts where documents end, which parallel.cp = " + std::to_string(options.parallel.cp) +
-              " ranks cannot all share out: use parallel.cp = 1");
+          given + " cuts where documents end, and parallel.cp = " + std::to_string(options.parallel.cp) +
+              " ranks cannot split every such slice: use parallel.cp = 1");
   require(options.moe.balance_coefficient == 0 && options.moe.z_coefficient == 0,
           given +
               ": the losses of routers are means over micro-batches of one length: use "

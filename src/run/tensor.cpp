@@ -56,7 +56,7 @@ std::string legal_near(Count shards, Count ranks, const model::Shape& shape) {
 void check_tree(const model::Shape& shape, Count shards, Count ranks) {
   const std::string set = setting("numerics.tensor", shards);
   require(shards % ranks == 0,
-          set + " is no multiple of " + setting("parallel.tp", ranks) + legal_near(shards, ranks, shape));
+          set + " is not a multiple of " + setting("parallel.tp", ranks) + legal_near(shards, ranks, shape));
   require(keeps_tree(shards, ranks),
           set + " is " + std::to_string(shards / ranks) + " times " + setting("parallel.tp", ranks) +
               "; parts of a product are added in a binary tree, so that must be a power of two" +

@@ -75,8 +75,8 @@ class Parser {
                          const char* what) const {
     const std::optional<std::int64_t> value = parse_integer(text);
     if (!value || *value < least || *value > greatest) {
-      fail("\"" + printable(text) + "\" is no " + what + "; expected " + std::to_string(least) + " to " +
-           std::to_string(greatest));
+      fail("\"" + printable(text) + "\" is not a valid " + what + "; expected " + std::to_string(least) +
+           " to " + std::to_string(greatest));
     }
     return *value;
   }
@@ -118,7 +118,7 @@ class Parser {
     if (word == kOpWords.end() || has_stage != (word->key != KeyForm::None) ||
         parts.rest.empty() != (word->key != KeyForm::Full)) {
       fail("\"" + printable(token) +
-           "\" is no op; expected one like 0F1, 0SEND_F1, 1RECV_F1, 0REDUCE_GRAD or STEP");
+           "\" is not an op; expected one like 0F1, 0SEND_F1, 1RECV_F1, 0REDUCE_GRAD or STEP");
     }
     Op op{.kind = word->kind};
     const bool of_unit = word->key == KeyForm::Stage;  // stages, and the sharded vocabulary
@@ -157,15 +157,16 @@ class Parser {
         waits.push_back(static_cast<std::uint32_t>(number_in(wait, 0, earlier, "earlier op")));
       }
     } else {
-      fail("\"" + printable(name) + "\" is no field of an op; expected to, from, with, over, bytes or after");
+      fail("\"" + printable(name) +
+           "\" is not a field of an op; expected to, from, with, over, bytes or after");
     }
   }
 
   mesh::Group group_in(const Op& op, std::string_view text) const {
     const std::optional<mesh::Group> group = mesh::parse_group(text);
     if (!group)
-      fail("\"" + printable(text) + "\" is no group of the mesh; expected one like replica or tensor");
-    if (!is_collective(op.kind)) fail("an op that is no collective is over no group");
+      fail("\"" + printable(text) + "\" is not a group of the mesh; expected one like replica or tensor");
+    if (!is_collective(op.kind)) fail("only a collective is over a group");
     return *group;
   }
 

@@ -18,8 +18,9 @@ constexpr std::string_view kLoneIdleCell =
     "\"\"";  // as Python's csv writes it: an empty line is a row without cells
 
 [[noreturn]] void refuse_token(std::string_view token) {
-  throw InputError('"' + printable(token) +
-                   "\" is no action; expected <stage><F|B|I|W><micro-batch>[.<slice>], as in 3F2 or 0B1.7");
+  throw InputError(
+      '"' + printable(token) +
+      "\" is not an action; expected <stage><F|B|I|W><micro-batch>[.<slice>], as in 3F2 or 0B1.7");
 }
 
 [[noreturn]] void refuse_number(std::string_view token, std::string_view digits, std::string_view what,

@@ -39,7 +39,7 @@ std::string to_csv(const Schedule& schedule);
 
 // Accepts CRLF, blanks around cells, cells in double quotes, and a missing last newline. Infers the numbers
 // of stages, micro-batches and slices as the greatest number + 1. `origin` names the text in errors (a file
-// name): "my.csv: row 2, column 5: "3X1" is no action; expected ...". Throws InputError.
+// name): "my.csv: row 2, column 5: "3X1" is not an action; expected ...". Throws InputError.
 Schedule parse_csv(std::string_view text, std::string_view origin);
 
 // Sets the numbers of stages, micro-batches and slices to the greatest number + 1 of each.

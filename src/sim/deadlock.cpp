@@ -48,7 +48,7 @@ Deadlock describe(const Program& program, std::vector<Stall> stalls) {
   for (int device = stalls.front().device;;) {
     const auto stall = std::ranges::find(stalls, device, &Stall::device);
     if (stall == stalls.end()) {
-      text += "; device " + std::to_string(device) + " is through";
+      text += "; device " + std::to_string(device) + " is done";
       break;
     }
     text += (seen.empty() ? "" : "; ") + sentence(program, *stall);

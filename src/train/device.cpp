@@ -32,16 +32,15 @@ void require_device(const run::Run& run) {
   const std::string& asked = run.options.train.device;
   const bool card = !backend::compute_device().is_cpu();
   require(card || asked != "cuda",
-          "train.device = \"cuda\": this program computes on the CPU alone; ./dev build --gpu builds the one "
-          "for cards, which penstock becomes");
+          "train.device = \"cuda\": this program computes on the CPU only; ./dev build --gpu builds the one "
+          "for cards, which penstock then starts");
   require(!card || asked != "cpu", "train.device = \"cpu\": this program computes on a card; start penstock");
   if (!card) return;
   backend::require_device(run.options.numerics.repeatable);
   require_kernels(run);
-  require(
-      run.offload == 0 || run.offload_to == run::OffloadTo::Host,
-      "memory.offload_to = \"disk\": a card's records leave for the host's memory alone; use \"host\", or "
-      "train.device = \"cpu\"");
+  require(run.offload == 0 || run.offload_to == run::OffloadTo::Host,
+          "memory.offload_to = \"disk\": a card offloads records to the host's memory only; use \"host\", or "
+          "train.device = \"cpu\"");
 }
 
 }  // namespace penstock::train

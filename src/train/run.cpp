@@ -231,7 +231,7 @@ class Run {
   std::optional<double> evaluate() {
     const std::optional<double> loss = held_out_loss(data_, part_, trainer_);
     if (!loss && directory_ && !std::exchange(told_of_no_targets_, true))
-      observer_.say("no token that is evaluated is a target, so evaluations have no loss");
+      observer_.say("no evaluated token is a target, so evaluations have no loss");
     return loss;
   }
 

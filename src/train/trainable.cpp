@@ -22,7 +22,7 @@ void require_whole_steps(const run::Run& run) {
           op.kind != schedule::OpKind::Forward || !gone_back.contains(op.key.stage),
           "moe.balance_over = \"step\" needs all forwards of a step before its first backward, as gpipe or "
           "breadth-first have them; " +
-              run::name_of_schedule(run.options) + " has not: use moe.balance_over = \"micro_batch\"");
+              run::name_of_schedule(run.options) + " does not: use moe.balance_over = \"micro_batch\"");
     }
   }
 }
@@ -32,7 +32,7 @@ void require_whole_steps(const run::Run& run) {
 void require_trainable(const run::Run& run) {
   require(!schedule::Placement(run.schedule).has_replicas(),
           run::name_of_schedule(run.options) +
-              " keeps two copies of the parameters, which train does not; use dualpipe-v");
+              " keeps two copies of the parameters, which train cannot; use dualpipe-v");
   require(run.options.moe.rows_limit == 0,
           "moe.rows_limit = " + std::to_string(run.options.moe.rows_limit) +
               ": train dispatches all rows of a slice at once; use 0, and more slices for less memory");

@@ -49,17 +49,17 @@ std::string refusal(std::string_view section, std::string_view key, const Value&
 TEST(Options, NameTheOptionTheValueAndWhatWouldBeRight) {
   EXPECT_EQ(refusal("train", "steps", std::int64_t{-3}), "f:1: train.steps = -3 must be positive");
   EXPECT_EQ(refusal("train", "steps", std::int64_t{0}), "f:1: train.steps = 0 must be positive");
-  EXPECT_EQ(refusal("train", "steps", 2.5), "f:1: train.steps = 2.5 is no integer; it must be positive");
+  EXPECT_EQ(refusal("train", "steps", 2.5), "f:1: train.steps = 2.5 is not an integer; it must be positive");
   EXPECT_EQ(refusal("train", "steps", std::string("many")),
-            "f:1: train.steps = \"many\" is no integer; it must be positive");
+            "f:1: train.steps = \"many\" is not an integer; it must be positive");
   EXPECT_EQ(refusal("train", "shuffle", std::int64_t{1}),
-            "f:1: train.shuffle = 1 is no truth value (true or false)");
+            "f:1: train.shuffle = 1 is not a truth value (true or false)");
   EXPECT_EQ(refusal("train", "betas", std::vector<Scalar>{0.9, 1.0}),
             "f:1: train.betas = [0.9, 1.0] must be from 0 to below 1");
   EXPECT_EQ(refusal("train", "betas", std::vector<Scalar>{0.9}),
             "f:1: train.betas = [0.9] must have 2 elements");
   EXPECT_EQ(refusal("memory", "layers", std::int64_t{7}),
-            "f:1: memory.layers = 7 is no list of integers; it must be positive");
+            "f:1: memory.layers = 7 is not a list of integers; it must be positive");
 }
 
 TEST(Options, RefuseNumbersThatAreNotFinite) {

@@ -45,12 +45,12 @@ const std::vector<Fault>& faults() {
        {"command line: unknown key train.lrr; did you mean train.lr?"},
        {"--train.lrr", "1"}},
       {"WrongType",
-       {"run.toml:17: train.steps = \"five\" is no integer; it must be from 1 to"},
+       {"run.toml:17: train.steps = \"five\" is not an integer; it must be from 1 to"},
        {},
        replacing("steps = 5", "steps = \"five\"")},
       {"NotANumber", {"run.toml:17: "}, {}, replacing("steps = 5", "steps = five")},
       {"NotANumberOnTheCommandLine",
-       {"command line: train.lr = \"fast\" is no number; it must be positive"},
+       {"command line: train.lr = \"fast\" is not a number; it must be positive"},
        {"--train.lr", "fast"}},
       {"Nan", {"run.toml:17: train.lr = nan is not a finite number"}, {}, replacing("steps = 5", "lr = nan")},
       {"Negative", {"command line: model.hidden = -16 must be from 1 to"}, {"--model.hidden=-16"}},
@@ -178,7 +178,7 @@ TEST_P(WrongInput, IsADirectoryThatHoldsAnotherRunOrIsAFile) {
   scratch_.write("run/metrics.jsonl", "another run's\n");
   expect("run.toml", {},
          {"output.dir = ", "already holds a run (metrics.jsonl is there); name another directory"});
-  expect("run.toml", {"--output.dir", scratch_ / "corpus.txt"}, {"is no directory; name another one"});
+  expect("run.toml", {"--output.dir", scratch_ / "corpus.txt"}, {"is not a directory; name another one"});
   expect("run.toml", {"--output.dir", scratch_ / "corpus.txt/run"}, {"corpus.txt/run\" cannot be made: "});
 }
 

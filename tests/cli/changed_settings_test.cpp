@@ -20,7 +20,7 @@ TEST(ChangedSettings, ThatAreNoKeysAreToldInWords) {
   EXPECT_EQ(changed_settings(facts, run, 1),
             std::vector<std::string>{
                 "the schedule adds gradients up in another order than that of the checkpoint's run: the run "
-                "goes on, but not to the bits of one that never stopped"});
+                "continues, but not bit-identical to one that never stopped"});
 }
 
 }  // namespace

@@ -191,11 +191,12 @@ TEST(ConvertData, RefusesWhatItCannotReadOrWouldWriteOver) {
             std::string::npos);
   EXPECT_NE(refusal({.sources = {scratch / "none"}, .prefix = scratch / "y"}).find("none: cannot be opened"),
             std::string::npos);
-  EXPECT_NE(refusal({.sources = {scratch / "x.txt"}, .prefix = scratch / "no/y"}).find("no is no directory"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal({.sources = {scratch / "x.txt"}, .prefix = scratch / "no/y"}).find("no is not a directory"),
+      std::string::npos);
   EXPECT_NE(
       refusal({.sources = {scratch / "x.txt"}, .prefix = scratch / "y", .sentencepiece = scratch / "x.txt"})
-          .find("--sentencepiece: " + scratch / "x.txt" + ": is no SentencePiece model"),
+          .find("--sentencepiece: " + scratch / "x.txt" + ": is not a SentencePiece model"),
       std::string::npos);
 }
 

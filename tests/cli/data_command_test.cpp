@@ -231,7 +231,8 @@ TEST(PlannedSteps, AreToldByMetricsReportAndTrace) {
   folder.scratch.write("out/documents.json", "{\"step\":2,\"micro_batches\":[[[3]]]}");
   const Ending refused = run_data({"simulate", folder.file("out")});
   EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_NE(refused.err.find("documents.json: has not the documents of 4 micro-batches"), std::string::npos)
+  EXPECT_NE(refused.err.find("documents.json: does not have the documents of 4 micro-batches"),
+            std::string::npos)
       << refused.err;
 }
 
@@ -306,7 +307,7 @@ TEST(PlannedSteps, RefuseWhatNeedsSequencesOfOneLength) {
   refused(with({"--train.micro_batch", "2"}), "train.micro_batch = 2: use 1");
   refused(with({"--schedule.chunks", "2"}), "use chunks = 1");
   refused({"--data.packing", "best_fit", "--data.mask", "none"}, "data.mask = \"none\" does not");
-  refused({"--data.window", "8"}, "is of data.packing = \"balanced\"");
+  refused({"--data.window", "8"}, "belongs to data.packing = \"balanced\"");
   refused({"--data.long_documents", "refuse"}, "use data.packing = \"best_fit\" or \"balanced\"");
   refused({"--data.packing", "best_fit", "--data.long_documents", "refuse", "--data.seq_len", "64"},
           "more than data.seq_len = 64, and data.long_documents = \"refuse\"");

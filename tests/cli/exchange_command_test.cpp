@@ -113,7 +113,8 @@ TEST(ExchangeCommand, IsRefusedForMicroBatchesOfDifferentNumbersOfSlices) {
     const Ending ending = program(command);
     EXPECT_EQ(ending.exit_code, 2) << ending.out;
     ASSERT_EQ(ending.complaints().size(), 1u) << ending.err;
-    EXPECT_NE(ending.complaints()[0].find("as many slices in every micro-batch; "), std::string::npos);
+    EXPECT_NE(ending.complaints()[0].find("the same number of slices in every micro-batch; "),
+              std::string::npos);
   }
   const auto train = [&](const std::string& exchange) {
     return program({"train", scratch / "uneven.toml", "--ranks", "2", "--schedule.file",

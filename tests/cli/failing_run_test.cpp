@@ -179,7 +179,7 @@ TEST(FailingRank, WithNumbersThatAreNotFiniteLeavesNoCopyOfASkippedStep) {
     settings.insert(settings.end(), {"--train.buddy_every", "1", "--train.buddy_dir", scratch / "memory"});
     const Ending ending = run_in(scratch, false, settings);
     EXPECT_EQ(ending.exit_code, 3) << ending.err;
-    const std::string last = "the last one step ";
+    const std::string last = "the last at step ";
     const auto at = ending.err.find(last);
     ASSERT_NE(at, std::string::npos) << ending.err;
     const std::string good = std::to_string(std::stol(ending.err.substr(at + last.size())) - 3);

@@ -72,7 +72,7 @@ TEST(NamedHosts, RefuseWhatIsNoHostFile) {
   scratch.write("hosts", "n1 slots=many\n");
   EXPECT_NE(failure<InputError>([&] {
               named_hosts(with_program({"mpirun", "--hostfile", scratch / "hosts"}));
-            }).find("host n1: \"many\" is no number of slots"),
+            }).find("host n1: \"many\" is not a number of slots"),
             std::string::npos);
   EXPECT_NE(failure<InputError>([&] {
               named_hosts(with_program({"mpirun", "--hostfile", scratch / "none"}));

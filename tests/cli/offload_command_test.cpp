@@ -197,8 +197,8 @@ TEST_F(OffloadRun, IsReportedWhereItsDirectoryIsGone) {
 
 TEST_F(OffloadRun, RefusesADirectoryThatIsNoneOrIsOfNoUse) {
   const Arguments none{"--ranks", "2", "--memory.offload_dir", scratch_ / "none"};
-  expect_refused(run("train", none), "is of records that go to disk");
-  expect_refused(run("train", with(none, {"--memory.offload_to", "disk"})), "is no directory");
+  expect_refused(run("train", none), "is for records that go to disk");
+  expect_refused(run("train", with(none, {"--memory.offload_to", "disk"})), "is not a directory");
 }
 
 TEST_F(OffloadRun, NeedsADirectoryOnEachHostWhereRecordsGoToDisk) {

@@ -82,8 +82,9 @@ TEST(ShowCommand, RefusesFlagsThatDoNothing) {
   const Arguments slimpipe{"--schedule", "slimpipe", "-p", "2", "-m", "2", "-n", "4"};
   for (const char* format : {"grid", "csv", "json"})
     expect_refusal(show(with(slimpipe, {"--offload", "0.5", "--format", format})),
-                   "--offload is of programs: add --program, --format svg or --format trace");
-  expect_refusal(show(with(slimpipe, {"--exchange-limit", "4"})), "only with --exchange paired or levelled");
+                   "--offload needs a program: add --program, --format svg or --format trace");
+  expect_refusal(show(with(slimpipe, {"--exchange-limit", "4"})),
+                 "--exchange-limit needs --exchange paired or levelled");
 }
 
 TEST(ShowCommand, DrawsTheRanksOfAMesh) {
@@ -110,9 +111,9 @@ TEST(ShowCommand, NamesWhatIsWrongWithAMesh) {
   expect_refusal(show({"--mesh", "schedule.csv"}), "file excludes --mesh");
   expect_refusal(show({"--schedule", "1f1b", "-p", "2", "-m", "4", "-d", "2"}), "--data requires --mesh");
   expect_refusal(show({"--mesh", "--format", "csv"}),
-                 "--format csv is of schedules; with --mesh use text, svg or json");
+                 "--format csv works only for schedules; with --mesh use text, svg or json");
   expect_refusal(show({"--schedule", "1f1b", "-p", "2", "-m", "4", "--format", "text"}),
-                 "--format text is of --mesh");
+                 "--format text needs --mesh");
   for (const char* flag : {"-p", "-d", "-t", "-c", "-e", "--gpus-per-node"}) {
     for (const char* value : {"0", "-3", "two"})
       expect_refusal(show({"--mesh", flag, value}),
@@ -128,7 +129,7 @@ TEST(CheckCommand, ShowsNoByteOfABinaryFileAsItIs) {
                                           "ELF\xE0\x61\0\xFF",
                                           8));
   const Ending ending = run_program({PENSTOCK_PROGRAM, "check", scratch / "binary.csv"});
-  expect_refusal(ending, "\"\\x7fELF\\xe0a\\x00\\xff\" is no action");
+  expect_refusal(ending, "\"\\x7fELF\\xe0a\\x00\\xff\" is not an action");
 }
 
 TEST(Program, NamesTheNearestCommand) {

@@ -94,7 +94,7 @@ TEST(SimulateCommand, RefusesToWriteOverWhatItReadsOrWrites) {
              scratch / "../" + std::filesystem::path(scratch.path()).filename().string() + "/s.csv"}),
         "is read by this command");
     expect_input_refused(testing::program({command, schedule, output, page, "--trace", page}),
-                         " too; name another");
+                         " is also the file of ");
   }
   EXPECT_EQ(scratch.read("s.csv"), kCsv);
 }
@@ -125,7 +125,7 @@ TEST(SimulateCommand, RefusesSizesBesideAFile) {
   for (const char* file : {"run.toml", "s.csv"}) {
     for (const char* flag : {"-p", "-m", "-n", "-v", "--group"})
       expect_input_refused(simulate({scratch / file, flag, "3"}),
-                           "-p, -m, -n, -v and --group are of --schedule");
+                           "-p, -m, -n, -v and --group need --schedule");
   }
 }
 
@@ -160,7 +160,7 @@ TEST(SimulateCommand, RefusesFlagsThatItWouldHaveNoUseFor) {
   const Scratch scratch;
   scratch.write("costs", "F * * 1\nB * * 2\n");
   expect_input_refused(simulate_schedule({"-n", "4", "--exchange", "paired", "--costs", scratch / "costs"}),
-                       "--costs does not say what of an action is attention");
+                       "--costs does not say which part of an action is attention");
   expect_input_refused(simulate_schedule({"--costs", scratch / "costs", "--forward", "3"}), "keep one");
   EXPECT_EQ(simulate_schedule({"--costs", scratch / "costs", "--sweep", "micro_batches=1,2"}).exit_code, 0);
 }
@@ -212,7 +212,8 @@ TEST(SimulateCommand, TellsWhatTheRunFileLeftOpen) {
       {scratch / "run.toml", "--hardware", "assumed", "--schedule.slices", "0", "--memory.policy", "auto"});
   ASSERT_EQ(ending.exit_code, 0) << ending.err;
   EXPECT_NE(ending.out.find(" in simulation, "), std::string::npos) << ending.out;
-  EXPECT_NE(ending.out.find("\nmemory policy none: memory.limit sets none"), std::string::npos) << ending.out;
+  EXPECT_NE(ending.out.find("\nmemory policy none: memory.limit sets no limit"), std::string::npos)
+      << ending.out;
 }
 
 TEST(SimulateCommand, RefusesWhatIfsThatWouldChangeNothing) {

@@ -76,7 +76,8 @@ void train(const Scratch& scratch, const std::string& directory) {
   const train::RunObserver silent{.progress = [](const train::ProgressState&) {},
                                   .say = [](const std::string&) {}};
   const train::RunControl control{.resumed = resumption.from, .machine_flops = 1e9};
-  cli::write_outputs(run, train::run(run, data, *alone, &files, silent, control), files);
+  train::run(run, data, *alone, &files, silent, control);
+  cli::write_pages(files);
 }
 
 bool grows(const std::string& file) {

@@ -27,7 +27,7 @@ bool says(const std::string& text, const std::string& words) { return text.find(
 TEST(WrongInput, OfASweepEndsItWhereItCannotBeRead) {
   EXPECT_TRUE(says(
       refused({"simulate", "--schedule", "1f1b", "-p", "2", "-m", "4", "--sweep", "micro_batches=1,x,4"}),
-      "--sweep micro_batches=1,x,4: \"x\" is no positive number"));
+      "--sweep micro_batches=1,x,4: \"x\" is not a positive number"));
   const Scratch scratch;
   scratch.write("run.toml", small_run_file(scratch));
   const Arguments simulate{"simulate", scratch / "run.toml", "--hardware", "assumed", "--sweep"};
@@ -36,7 +36,7 @@ TEST(WrongInput, OfASweepEndsItWhereItCannotBeRead) {
     words.push_back(setting);
     return words;
   };
-  EXPECT_TRUE(says(refused(swept("slices=1,x,4")), "\"x\" is no positive number"));
+  EXPECT_TRUE(says(refused(swept("slices=1,x,4")), "\"x\" is not a positive number"));
   EXPECT_TRUE(says(refused(swept("slices=1,,4")), "a value is missing"));
   EXPECT_TRUE(refused(swept("train.lr=1e-3,much")).starts_with("--sweep train.lr=1e-3,much: "));
   EXPECT_EQ(program(swept("slices=1,31")).exit_code, 0) << "more slices than tokens is a row of the table";
@@ -64,7 +64,7 @@ TEST(WrongInput, AnOutputThatCannotBeWrittenIsRefusedBeforeTheWork) {
     words.back() = scratch.path();
     EXPECT_TRUE(says(refused(words), "is a folder; name a file"));
     words.back() = "/dev/null";
-    EXPECT_TRUE(says(refused(words), "is no regular file"));
+    EXPECT_TRUE(says(refused(words), "is not a regular file"));
   }
 }
 
@@ -88,7 +88,7 @@ TEST(WrongInput, AConversionNeedsAName) {
 TEST(WrongInput, APlanDoesNotWriteOverARunFile) {
   const Scratch scratch;
   scratch.write("mine.toml", "x");
-  EXPECT_TRUE(says(refused({"plan", kPlan, "--run-file", scratch / "mine.toml"}), "is there already"));
+  EXPECT_TRUE(says(refused({"plan", kPlan, "--run-file", scratch / "mine.toml"}), "already exists"));
   EXPECT_EQ(scratch.read("mine.toml"), "x");
 }
 
@@ -126,7 +126,7 @@ TEST(WrongInput, ALimitNeedsAUnit) {
   const auto with_limit = [&](const std::string& limit) {
     return Arguments{"train", scratch / "run.toml", "--ranks", "2", "--dry-run", "--memory.limit", limit};
   };
-  EXPECT_TRUE(says(refused(with_limit("6")), "\"6\" is no size; write a number and a unit"));
+  EXPECT_TRUE(says(refused(with_limit("6")), "\"6\" is not a size; write a number and a unit"));
   EXPECT_TRUE(says(refused(with_limit("-6 GiB")), "\"-6 GiB\" is negative"));
   EXPECT_TRUE(says(refused({"plan", kPlan, "--memory.limit", "75"}), "write a number and a unit"));
 }
@@ -176,7 +176,7 @@ TEST(WrongInput, AConfigOfAnotherFamilyIsRefused) {
       fault(R"({"model_type": "llama", "architectures": ["MistralForCausalLM"]})"),
       R"(config.json: architectures = ["MistralForCausalLM"] is not supported; expected ["LlamaForCausalLM"])");
   EXPECT_EQ(fault("{\n  \"model_type\": llama}"),
-            "config.json: the file is not JSON: line 2, column 17 cannot go on with \"l\"");
+            "config.json: the file is not JSON: line 2, column 17: unexpected \"l\"");
 }
 
 TEST(WrongInput, AnIllegalScheduleIsShownWithAWord) {
@@ -196,8 +196,9 @@ TEST(WrongInput, LinesOfMetricsThatAreNoneAreNamedByAReport) {
   scratch.write("run/metrics.jsonl", "garbage\n" + metrics);
   const Ending report = program({"report", scratch / "run"});
   EXPECT_EQ(report.exit_code, 0) << report.err;
-  EXPECT_EQ(report.complaints(), std::vector<std::string>{scratch / "run/metrics.jsonl" +
-                                                          ", line 1 is no step's metrics; it is left out"});
+  EXPECT_EQ(report.complaints(),
+            std::vector<std::string>{scratch / "run/metrics.jsonl" +
+                                     ", line 1 is not a step's metrics; it is left out"});
 }
 
 }  // namespace

@@ -107,7 +107,7 @@ TEST(RunRanks, ReportsThingsThatAreNoExceptions) {
   EXPECT_THROW(run_ranks(
                    1, [](Communicator&) { throw 7; }, report),
                int);
-  EXPECT_EQ(line, "an exception that is no std::exception");
+  EXPECT_EQ(line, "an exception that is not a std::exception");
 }
 
 TEST(RunRanks, NamesTheMessageThatARankWaitedForInVain) {
@@ -171,7 +171,7 @@ TEST(SingleRank, WaitingForOneselfIsToldAtOnce) {
   std::byte byte;
   Request receive = alone->receive({&byte, 1}, 0, 9);
   EXPECT_EQ(failure<RunError>([&] { receive.wait(); }),
-            "the message from rank 0 on channel 9 (1 B) cannot come to pass: this rank waits for itself");
+            "the message from rank 0 on channel 9 (1 B) can never arrive: this rank waits for itself");
 }
 
 TEST(SingleRank, HearsOfItsOwnAbort) {

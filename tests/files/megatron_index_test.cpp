@@ -90,7 +90,7 @@ TEST(MegatronIndex, RefusesSizesThatDisagreeWithTheBinFile) {
   EXPECT_SAYS(index_refusal(idx_of({3, 4}), 16),
               "the last sequence ends at byte 14, but the .bin file has 16");
   EXPECT_SAYS(index_refusal(idx_of({3, 4}), 12), "has 4 tokens from byte 6 on; the .bin file ends at 12");
-  EXPECT_SAYS(index_refusal(idx_of({3, 4}), 13), "no multiple of it");
+  EXPECT_SAYS(index_refusal(idx_of({3, 4}), 13), "not a multiple of it");
   IdxFields fields = idx_of({3, 4});
   fields.lengths[0] = 2;
   EXPECT_SAYS(index_refusal(fields, 14),

@@ -290,7 +290,7 @@ TEST(ModelConfig, RefusesWhatIsNoJson) {
   };
   EXPECT_NE(refused("").find("is not JSON"), std::string::npos);
   EXPECT_NE(refused("{\"hidden_size\":").find("is not JSON"), std::string::npos);
-  EXPECT_NE(refused("[]").find("is no JSON object"), std::string::npos);
+  EXPECT_NE(refused("[]").find("is not a JSON object"), std::string::npos);
   EXPECT_NE(refused(std::string(1 << 19, '[')), "");
 }
 

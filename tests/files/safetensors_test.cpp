@@ -112,8 +112,8 @@ TEST(Safetensors, RefusesAHeaderThatIsNotJson) {
   EXPECT_SAYS(refusal("{\"a\":", 0), "not JSON");
   EXPECT_SAYS(refusal("", 0), "not JSON");
   EXPECT_SAYS(refusal("{\"\xff\":1}", 0), "not JSON");
-  EXPECT_SAYS(refusal("[1]", 0), "no JSON object");
-  EXPECT_SAYS(refusal(header({"\"a\":3"}), 0), "is no object");
+  EXPECT_SAYS(refusal("[1]", 0), "not a JSON object");
+  EXPECT_SAYS(refusal(header({"\"a\":3"}), 0), "is not an object");
   EXPECT_SAYS(refusal("{\"a\":" + std::string(100000, '[') + "}", 0), "nested too deeply");
 }
 
@@ -158,7 +158,7 @@ TEST(Safetensors, RefusesUnknownTypesAndMissingMembers) {
   EXPECT_SAYS(refusal("{\"a\":{\"shape\":[1],\"data_offsets\":[0,1]}}", 1), "has no dtype");
   EXPECT_SAYS(refusal("{\"a\":{\"dtype\":\"U8\",\"data_offsets\":[0,1]}}", 1), "has no shape");
   EXPECT_SAYS(refusal("{\"a\":{\"dtype\":\"U8\",\"shape\":3,\"data_offsets\":[0,1]}}", 1),
-              "shape that is no list");
+              "shape that is not a list");
   EXPECT_SAYS(refusal("{\"__metadata__\":{\"a\":1}}", 0), "__metadata__");
   EXPECT_SAYS(refusal("{\"__metadata__\":[]}", 0), "__metadata__");
 }

@@ -119,7 +119,7 @@ TEST(JsonLines, NameTheLineAndMemberThatIsWrong) {
     return failure<InputError>([&] { texts_of("{\"text\": \"\"}\n\n" + std::string(line)); });
   };
   EXPECT_TRUE(refusal("{\"text\": ").starts_with("x.jsonl:12: is not JSON: "));
-  EXPECT_EQ(refusal("[1]"), "x.jsonl:12: is no JSON object");
+  EXPECT_EQ(refusal("[1]"), "x.jsonl:12: is not a JSON object");
   EXPECT_EQ(refusal("{\"test\": \"\"}"), "x.jsonl:12: has no \"text\"");
   EXPECT_EQ(refusal("{\"text\": 3}"), "x.jsonl:12: \"text\" is number; expected a text");
   EXPECT_TRUE(refusal("{\"text\": \"\xFF\"}").starts_with("x.jsonl:12: is not JSON: "));
@@ -127,7 +127,7 @@ TEST(JsonLines, NameTheLineAndMemberThatIsWrong) {
             "x.jsonl:12: has no messages[1].role");
   EXPECT_EQ(refusal(R"({"messages": [{"role": "user", "content": null}]})"),
             "x.jsonl:12: messages[0].content is null; expected a text");
-  EXPECT_EQ(refusal(R"({"messages": ["a"]})"), "x.jsonl:12: messages[0] is no JSON object");
+  EXPECT_EQ(refusal(R"({"messages": ["a"]})"), "x.jsonl:12: messages[0] is not a JSON object");
   EXPECT_NE(refusal(R"({"messages": []})").find("must be a list of objects"), std::string::npos);
 }
 

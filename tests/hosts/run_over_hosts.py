@@ -261,7 +261,7 @@ def repeats_no_step_when_a_host_is_lost(hosts, program, steps):
     hosts.link(lost, "up")
     said = hosts.said("lost")
     assert code == 0, said
-    assert f"starts nothing on {lost}; goes on with {', '.join(hosts.names[:3])}" in said, said
+    assert f"starts nothing on {lost}; continues with {', '.join(hosts.names[:3])}" in said, said
     attempts = json.loads((hosts.folder / "lost" / "attempts.json").read_text())
     assert attempts["time"]["recomputed_s"] == 0, attempts
     first, second = attempts["attempts"][0], attempts["attempts"][-1]

@@ -32,7 +32,7 @@ TEST(Dev, RefusesAWordThatItDoesNotKnow) {
     EXPECT_NE(said_by_dev(words).find("is not a word of it; ./dev alone lists"), std::string::npos) << words;
   for (const char* words : {"fuzz ten", "fuzz --seconds 10", "fuzz 0", "fuzz --grow 1h", "fuzz --inputs"})
     EXPECT_NE(said_by_dev(words).find("expected a whole number above 0"), std::string::npos) << words;
-  EXPECT_EQ(said_by_dev("soak --seed ten").find("./dev soak: \"ten\" is no number for --seed"), 0u);
+  EXPECT_EQ(said_by_dev("soak --seed ten").find("./dev soak: \"ten\" is not a number for --seed"), 0u);
   for (const char* words : {"bench kernel", "bench kernels replica"})
     EXPECT_EQ(said_by_dev(words).find("no benchmark is called"), 0u) << words;
 }
@@ -47,7 +47,7 @@ TEST(Dev, KnowsTheWordsOfBenchAndSoak) {
   for (const char* words : {"bench kernels shares", "bench peers --continue", "bench soak --seed 3",
                             "soak 10 --jobs 2 --only 4"}) {
     const std::string said = said_by_dev(words);
-    for (const char* refusal : {"no benchmark", "is not a word", "is no number", "take options"})
+    for (const char* refusal : {"no benchmark", "is not a word", "is not a number", "take options"})
       EXPECT_EQ(said.find(refusal), std::string::npos) << said;
   }
 }

@@ -66,7 +66,7 @@ TEST(Policy, NamesParseBackAndUnknownOnesNameTheNearest) {
   for (const auto name : kPolicyNames) EXPECT_EQ(name_of(parse_policy(name)), name);
   try {
     parse_policy("balance");
-    FAIL() << "balance is no policy";
+    FAIL() << "balance is not a policy";
   } catch (const InputError& error) {
     EXPECT_NE(std::string(error.what()).find("\"balanced\""), std::string::npos) << error.what();
   }

@@ -80,7 +80,7 @@ TEST(HostMemory, ASmallerShareIsOfferedOnlyWhereTheDevicesHaveRoomForTheRest) {
   const double needed = as_double(fit_memory(w, half, 1e15, /*fixed=*/true).fullest.total());
   Plan plan{w, node_of("h800", 8, needed + 1), {}};
   plan.cluster.hardware.node.host_memory_gb = 0.505e-9 * bytes_on_a_host(w, plan.cluster, candidate);
-  const std::string offer = "or less on them: offload 50 % of the records";
+  const std::string offer = "or less on these: offload 50 % of the records";
   EXPECT_NE(what_would_fit(w, plan.cluster, candidate).find(offer), std::string::npos)
       << what_would_fit(w, plan.cluster, candidate);
   plan.cluster.limit = needed - 1e6;

@@ -89,10 +89,10 @@ TEST(Megatron, ArgumentsThatContradictEachOtherAreNamedAsTheTrainerNamesThem) {
       {"--fp8-format hybrid", "--fp8-format is not predicted: products in 8 bits"},
       {"--moe-layer-recompute", "--moe-layer-recompute is not predicted"},
       {"--batch-size 4", "an argument of older versions"},
-      {"--recompute-method uniform", "--recompute-method is of --recompute-granularity full"},
+      {"--recompute-method uniform", "--recompute-method needs --recompute-granularity full"},
       {"--recompute-granularity full", "needs --recompute-method uniform or block"},
       {"--overlap-param-gather", "needs --use-distributed-optimizer and --overlap-grad-reduce"},
-      {"--num-query-groups 8", "means nothing without --group-query-attention"},
+      {"--num-query-groups 8", "has no effect without --group-query-attention"},
       {"--micro-batch-size 3", "--global-batch-size 128 is not divisible by --micro-batch-size"},
       {"--micro-batch-siz 3", "did you mean --micro-batch-size?"},
       {"--micro-batch-size two", "--micro-batch-size two: expected a whole number"},
@@ -177,7 +177,7 @@ TEST(Megatron, WhatIsNotCountedIsTold) {
        {"--hidden-dropout 0.1: masks", "--attention-dropout 0.1 (its default)",
         "--tp-comm-overlap: ", "--no-rope-fusion: slower kernels",
         "--overlap-grad-reduce: ", "--overlap-param-gather: ", "without --disable-bias-linear: biases",
-        "--normalization LayerNorm (its default): predicted is RMSNorm",
+        "--normalization LayerNorm (its default): predicted with RMSNorm",
         "--position-embedding-type learned_absolute (its default)"}) {
     EXPECT_TRUE(std::ranges::any_of(told, [&](const std::string& one) { return one.starts_with(begin); }))
         << begin;

@@ -134,9 +134,10 @@ TEST(RunFile, IsOfPenstocksOwnEngine) {
   layout.keep = model::keep_of(model::Policy::None);
   const std::string said =
       failure<InputError>([&] { run_file(w, on, candidate_of(w, on, layout), "", "runs/x"); });
-  EXPECT_EQ(said,
-            "a run file is of Penstock's own trainer, and the plan for the engine \"nemo\"; expected "
-            "cluster.engine = \"penstock\"");
+  EXPECT_EQ(
+      said,
+      "a run file works only with Penstock's own trainer, but the plan is for the engine \"nemo\"; expected "
+      "cluster.engine = \"penstock\"");
 }
 
 // What is planned fits by the trainer's own prediction, action by action.

@@ -172,7 +172,7 @@ TEST(Search, WhereSizesMakeUpNoMeshTheyAreNamed) {
   space.pipeline = {3};
   plan.result = search(plan.workload, plan.cluster, space);
   EXPECT_EQ(print_nearest_miss(plan),
-            "nothing can be run: the sizes that [search] allows (tp, cp, ep, pp) make up no mesh of "
+            "nothing can be run: no mesh of the sizes that [search] allows (tp, cp, ep, pp) has "
             "cluster.gpus = 8 devices");
 }
 

@@ -84,8 +84,9 @@ TEST(Throughput, BadRowsAreNamed) {
   EXPECT_NE(refusal(with(row, ",8,4096,", ",16,4096,")).find("row 1, gpus = \"16\": tp·cp·pp·dp is 8"),
             std::string::npos);
   const std::string hardware = refusal(with(row, "A100-80GB (8/node, somewhere)", "B200"));
-  EXPECT_NE(hardware.find("row 1, hardware = \"B200\": no hardware file is of it; did you mean \"H200\"?"),
-            std::string::npos)
+  EXPECT_NE(
+      hardware.find("row 1, hardware = \"B200\": no hardware file describes it; did you mean \"H200\"?"),
+      std::string::npos)
       << hardware;
   EXPECT_NE(refusal(with(row, "4096,16,2,", "4096,4,2,")).find("expected at least dp"), std::string::npos);
   const std::string missing = failure<InputError>([&] {

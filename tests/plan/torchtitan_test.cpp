@@ -299,8 +299,8 @@ TEST(Torchtitan, KeysThatWouldChangeTimeOrMemoryAreRefusedByNameAndIdleOnesAreNo
        "parallelism.module_fqns_per_model_part"},
       {kModel + "[parallelism]\nenable_async_tensor_parallel = true\ntensor_parallel_degree = 8\n",
        "parallelism.enable_async_tensor_parallel = true"},
-      {kModel + "[my_section]\nkey = 1\n", "my_section.key is no key of torchtitan 0.2.2"},
-      {"key = 1\n", "key is no key of torchtitan 0.2.2"},
+      {kModel + "[my_section]\nkey = 1\n", "my_section.key is not a key of torchtitan 0.2.2"},
+      {"key = 1\n", "key is not a key of torchtitan 0.2.2"},
       {kModel + "[training]\nseq_len = [[1]]\n", "training.seq_len is [...]; it must be of type integer"},
       {kModel + "[training]\nseq_len = \"long\"\n", "training.seq_len"}};
   for (const auto& [text, expected] : cases) {

@@ -145,7 +145,7 @@ TEST(Trainers, RefuseMeshesThatTheyCannotBuild) {
   EXPECT_EQ(refusal("torchtitan", "llama3-8b", {.tensor = 8, .data = 2}, 8192), "");
   for (const char* name : {"megatron", "torchtitan"})
     EXPECT_EQ(refusal(name, "llama3-8b", {.tensor = 16}, 8192),
-              "8 key-value heads are not divided by 16 tensor ranks");
+              "8 key-value heads are not divisible by 16 tensor ranks");
   EXPECT_NE(refusal("torchtitan", "mixtral-8x7b", {.tensor = 2, .data = 4}, 8192).find("experts"),
             std::string::npos);
 }
@@ -172,7 +172,7 @@ TEST(Trainers, WhereTheTrainerRefusesAllThatIsLegalItsReasonIsTold) {
   EXPECT_GT(found.rejected[static_cast<std::size_t>(Rejection::Trainer)], 0);
   EXPECT_EQ(found.judged(), 0);
   const std::string said = failure<NoAnswer>([&] { answer(question); });
-  EXPECT_EQ(said, "nothing can be run: 4 key-value heads are not divided by 8 tensor ranks");
+  EXPECT_EQ(said, "nothing can be run: 4 key-value heads are not divisible by 8 tensor ranks");
 }
 
 // Exchange is free in closed form, which alone knows other programs.
@@ -311,10 +311,12 @@ TEST(Trainers, AConfigurationOfTodayIsExplained) {
 
 TEST(Trainers, WhatATrainerHasNotIsRefusedByName) {
   const std::pair<std::string, std::string> cases[] = {
-      {"--search.schedules=slimpipe", "search.schedules: megatron has no slimpipe; it has 1f1b, interleaved"},
-      {"--search.policies=balanced", "search.policies: megatron has no balanced; it has none, full"},
-      {"--search.slices=4", "search.slices: megatron has no 4 slices; it has whole sequences: 1"},
-      {"--search.exchanges=paired", "search.exchanges: megatron has no paired; it has off"},
+      {"--search.schedules=slimpipe",
+       "search.schedules: megatron does not support slimpipe; expected 1f1b, interleaved"},
+      {"--search.policies=balanced",
+       "search.policies: megatron does not support balanced; expected none, full"},
+      {"--search.slices=4", "search.slices: megatron does not support 4 slices; expected whole sequences: 1"},
+      {"--search.exchanges=paired", "search.exchanges: megatron does not support paired; expected off"},
       {"--memory.offload=0.5", "megatron is planned without offloading"}};
   for (const auto& [word, expected] : cases) {
     const Question question = question_of("megatron", {word});
@@ -335,7 +337,7 @@ TEST(Trainers, ALayoutHasOnlyWhatTheTrainerCanDo) {
   };
   const Plan plan = answer_for_layout(question_of("megatron", good));
   EXPECT_EQ(plan.result.best.front().layout.offload, 0);
-  EXPECT_NE(refused({"--layout.tp=8"}).find("it has 1f1b, interleaved"), std::string::npos);
+  EXPECT_NE(refused({"--layout.tp=8"}).find("expected 1f1b, interleaved"), std::string::npos);
   EXPECT_NE(refused(with("--layout.policy=balanced")).find("layout.policy"), std::string::npos);
   EXPECT_NE(refused(with("--layout.slices=2")).find("layout."), std::string::npos);
   EXPECT_NE(refused(with("--layout.vocabulary_parallel=true")).find("layout.vocabulary"), std::string::npos);

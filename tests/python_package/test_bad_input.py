@@ -26,9 +26,9 @@ class BadInput(unittest.TestCase):
                 self.assertEqual(str(caught.exception), said)
 
     def test_wrong_sizes_name_the_argument(self):
-        self.refused("p = 4.5 is no integer", lambda: penstock.schedule("1f1b", p=4.5, m=2))
-        self.refused("m = '2' is no integer", lambda: penstock.schedule("1f1b", p=4, m="2"))
-        self.refused("n = None is no integer", lambda: penstock.schedule("1f1b", p=4, m=2, n=None))
+        self.refused("p = 4.5 is not an integer", lambda: penstock.schedule("1f1b", p=4.5, m=2))
+        self.refused("m = '2' is not an integer", lambda: penstock.schedule("1f1b", p=4, m="2"))
+        self.refused("n = None is not an integer", lambda: penstock.schedule("1f1b", p=4, m=2, n=None))
         self.refused("p = 4294967296 must be a whole number", lambda: penstock.schedule("1f1b", p=2**32, m=2))
         self.refused("m is missing", lambda: penstock.schedule("1f1b", p=4))
         self.refused("n lists 2 micro-batches; m = 3", lambda: penstock.schedule("slimpipe", p=2, m=3, n=[4, 4]))
@@ -44,19 +44,19 @@ class BadInput(unittest.TestCase):
 
     def test_wrong_actions_name_their_place(self):
         self.refused("device 1, position 2: \"1X0\"", lambda: penstock.Schedule([["0F0"], ["1F0", None, "1X0"]]))
-        self.refused("device 0, position 1: 3.5 is no action", lambda: penstock.Schedule([["0F0", 3.5]]))
-        self.refused("position 0: stage 0.5 is no integer", lambda: penstock.Schedule([[("F", 0.5, 0)]]))
+        self.refused("device 0, position 1: 3.5 is not an action", lambda: penstock.Schedule([["0F0", 3.5]]))
+        self.refused("position 0: stage 0.5 is not an integer", lambda: penstock.Schedule([[("F", 0.5, 0)]]))
         self.refused("position 0: kind 'FB' is unknown", lambda: penstock.Schedule([[("FB", 0, 0)]]))
         self.refused("position 0: kind 'X' is unknown; expected F, B, I or W", lambda: penstock.Schedule([[("X", 0, 0)]]))
         self.refused("position 0: kind '\\udcff' is unknown", lambda: penstock.Schedule([[("\udcff", 0, 0)]]))
         self.refused("position 0: kind 7 is unknown", lambda: penstock.Schedule([[(7, 0, 0)]]))
         self.refused("position 0: stage -1 must be from 0", lambda: penstock.Schedule([[("F", -1, 0)]]))
         self.refused("slice 40000 must be from 0 to 32766", lambda: penstock.Schedule([[("F", 0, 0, 40000)]]))
-        self.refused("('F', 0) is no action", lambda: penstock.Schedule([[("F", 0)]]))
-        self.refused("device 0: 7 is no list of actions", lambda: penstock.Schedule([7]))
-        self.refused("'0F0' is no list of lists", lambda: penstock.Schedule("0F0"))
+        self.refused("('F', 0) is not an action", lambda: penstock.Schedule([[("F", 0)]]))
+        self.refused("device 0: 7 is not a list of actions", lambda: penstock.Schedule([7]))
+        self.refused("'0F0' is not a list of lists", lambda: penstock.Schedule("0F0"))
         self.refused("no action", lambda: penstock.Schedule([]))
-        self.refused("'\\ud800' is no action", lambda: penstock.Schedule([["\ud800"]]))
+        self.refused("'\\ud800' is not an action", lambda: penstock.Schedule([["\ud800"]]))
 
     def test_files_that_are_no_text_are_named(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -84,26 +84,26 @@ class BadInput(unittest.TestCase):
     def test_wrong_costs_name_the_argument(self):
         schedule = penstock.schedule(**SLIMPIPE)
         simulate = lambda **costs: lambda: schedule.simulate(**costs)
-        self.refused("forward: -1.000000 is no time", simulate(forward=-1))
-        self.refused("weight: nan is no time", simulate(weight=math.nan))
-        self.refused("forward = 'slow' is no number", simulate(forward="slow"))
+        self.refused("forward: -1.000000 is not a time", simulate(forward=-1))
+        self.refused("weight: nan is not a time", simulate(weight=math.nan))
+        self.refused("forward = 'slow' is not a number", simulate(forward="slow"))
         self.refused("forward has 3 rows, expected 4 stages", simulate(forward=[1, 2, 3], backward=1))
         self.refused("forward[1] has 7 columns, expected 8", simulate(forward=[[1] * 8, [1] * 7] * 2, backward=1))
         self.refused("forward[0] has 2 columns", simulate(forward=numpy.ones((4, 2)), backward=1))
-        self.refused("forward[2] = None is no number", simulate(forward=[1, 1, None, 1], backward=1))
+        self.refused("forward[2] = None is not a number", simulate(forward=[1, 1, None, 1], backward=1))
         self.refused("no time for B of stage 0, slice 7", simulate(forward=[1, 1, 1, 1]))
-        self.refused("B of stage 2, slice 0: -3.000000 is no time", simulate(forward=1, backward=[1, 1, -3, 1]))
+        self.refused("B of stage 2, slice 0: -3.000000 is not a time", simulate(forward=1, backward=[1, 1, -3, 1]))
         self.refused("bandwidth from device 0 to 0: 0", simulate(forward=[1] * 4, backward=1, bandwidth=0, message=1))
-        self.refused("bandwidth: nothing says what a message carries", simulate(backward=1, bandwidth=25e9, forward=1))
+        self.refused("bandwidth: the size of a message is missing", simulate(backward=1, bandwidth=25e9, forward=1))
         for costs in (dict(forward=1), dict(costs="none.txt"), dict(attention=0.5)):
-            self.refused('exchange: "pared" is no context exchange; expected off, paired or levelled',
+            self.refused('exchange: "pared" is not a context exchange; expected off, paired or levelled',
                          simulate(exchange="pared", **costs))
-        self.refused('"True" is no context exchange', simulate(exchange=True))
+        self.refused('"True" is not a context exchange', simulate(exchange=True))
         self.refused("record -5", simulate(forward=[1] * 4, backward=1, record=-5))
         self.refused("message -5", simulate(forward=[1] * 4, backward=1, message=-5))
         self.refused("message has 2 numbers; expected one, or one for each of 8 slices",
                      simulate(forward=[1] * 4, backward=1, message=[5, 5]))
-        self.refused("copy is of costs in numbers", simulate(forward=[1] * 4, backward=1, copy=1.0))
+        self.refused("copy applies to costs in numbers", simulate(forward=[1] * 4, backward=1, copy=1.0))
         self.refused("offload 2", simulate(offload=2))
         self.refused("what-if \"device:9=1\"", simulate(changes=["device:9=1"]))
         self.refused("costs 5 is neither", simulate(costs=5))
@@ -117,7 +117,7 @@ class BadInput(unittest.TestCase):
             return lambda kind, stage, micro_batch, slice: answer if (kind, stage, slice) == ("B", 2, 3) else 1.0
 
         where = "costs: B of stage 2, micro-batch 0, slice 3: "
-        self.refused(where + "nan is no time", lambda: schedule.simulate(costs(math.nan)))
+        self.refused(where + "nan is not a time", lambda: schedule.simulate(costs(math.nan)))
         self.refused(where + "-0.5", lambda: schedule.simulate(costs(-0.5)))
         self.refused(where + "inf", lambda: schedule.simulate(costs(math.inf)))
         self.refused(where + "the function returned 'x'", lambda: schedule.simulate(costs("x")))
@@ -137,7 +137,7 @@ class BadInput(unittest.TestCase):
 
     def test_wrong_questions_name_the_argument(self):
         self.refused("give a plan file; or model, gpus and seq_len", penstock.plan)
-        self.refused("options ['a'] is no dict", lambda: penstock.plan(model="llama-7b", options=["a"]))
+        self.refused("options ['a'] is not a dict", lambda: penstock.plan(model="llama-7b", options=["a"]))
         self.refused("model = 7 is neither a name nor a path", lambda: penstock.plan(model=7))
         self.refused("workload.global_batch = -4 must be from 1 to 1000000000",
                      lambda: penstock.plan(model="llama-7b", gpus=8, seq_len=4096, batch=-4))
@@ -150,7 +150,7 @@ class BadInput(unittest.TestCase):
         self.refused("own: not a legal schedule", penstock.Schedule([["0B0", "0F0"]]).simulate, penstock.NoAnswer)
 
     def test_costs_of_greedy_alone(self):
-        self.refused("are of greedy", lambda: penstock.schedule("1f1b", p=2, m=4, costs={"forward": 1}))
+        self.refused("are for greedy", lambda: penstock.schedule("1f1b", p=2, m=4, costs={"forward": 1}))
         self.refused("forward has 3 numbers; expected one, or one for each of 4 stages",
                      lambda: penstock.schedule("greedy", p=2, m=4, costs={"forward": [1, 2, 3]}))
         self.refused("costs has no 'backward'", lambda: penstock.schedule("greedy", p=2, m=4, costs={"backward": 1}))

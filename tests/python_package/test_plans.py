@@ -53,7 +53,7 @@ class Plans(unittest.TestCase):
 
     def test_where_nothing_like_it_is_published_the_plan_says_so(self):
         outside = penstock.plan(**{**QUESTION, "engine": "nanotron", "seq_len": 1048576}).interval["outside"]
-        self.assertTrue(any("nothing published has tokens of a sequence above" in word for word in outside), outside)
+        self.assertTrue(any("tokens a sequence (here" in word for word in outside), outside)
 
     def test_a_plan_file_and_options_are_the_programs(self):
         file = os.path.join(os.path.dirname(__file__), "..", "..", "plans", "llama-70b-128k.toml")
@@ -121,7 +121,7 @@ class Plans(unittest.TestCase):
             with self.assertRaises(penstock.InputError) as caught:
                 penstock.plan(**{**QUESTION, **wrong})
             self.assertEqual(str(caught.exception).split(";")[0], program.refusal("plan", *words).split(";")[0])
-        with self.assertRaisesRegex(penstock.InputError, "cluster.gpus = 8.5 is no integer"):
+        with self.assertRaisesRegex(penstock.InputError, "cluster.gpus = 8.5 is not an integer"):
             penstock.plan(**{**QUESTION, "gpus": 8.5})
 
     def test_costs_by_a_machine_are_those_of_a_run_file(self):

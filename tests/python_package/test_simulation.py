@@ -124,9 +124,9 @@ class Simulations(unittest.TestCase):
 
     def test_exchange_wants_a_share_of_attention(self):
         schedule = penstock.schedule("slimpipe", p=2, m=2, n=4)
-        for words, arguments in (("of which there is none", dict(exchange="paired")),
-                                 ("of which there is none", dict(exchange="levelled", attention=0, layers=2)),
-                                 ("of which there is none", dict(exchange="paired", forward=[1, 1], backward=[2, 2])),
+        for words, arguments in (("there is no attention to move", dict(exchange="paired")),
+                                 ("there is no attention to move", dict(exchange="levelled", attention=0, layers=2)),
+                                 ("there is no attention to move", dict(exchange="paired", forward=[1, 1], backward=[2, 2])),
                                  ("these costs do not say", dict(costs="costs.csv", exchange="paired")),
                                  ("count only with exchange", dict(attention=0.5, layers=2))):
             with self.assertRaisesRegex(penstock.InputError, words):

@@ -48,7 +48,7 @@ class Trainers(unittest.TestCase):
         refused("one of the two", gpus=8)
         refused("one of the two", megatron=MEGATRON, torchtitan="job.toml", gpus=8)
         refused("none.toml: cannot be read: No such file", torchtitan="none.toml", gpus=8)
-        refused("gpus = 8.5 is no integer", megatron=MEGATRON, gpus=8.5)
+        refused("gpus = 8.5 is not an integer", megatron=MEGATRON, gpus=8.5)
         refused("gpus = 0: expected 1 or more", megatron=MEGATRON, gpus=0)
         with self.assertRaisesRegex(penstock.InputError, "plan for megatron or torchtitan"):
             penstock.plan(model="llama-7b", gpus=8, seq_len=4096, hardware="h100").best[0].settings()

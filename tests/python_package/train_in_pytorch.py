@@ -68,7 +68,7 @@ def refusals(rank):
             refused("not a legal schedule", lambda: load(penstock.Schedule([["0B0", "0F0"], ["1F0", "1B0"]]), [stage])) +
             refused(f"device {rank} of interleaved has the stages [{rank}, {rank + 2}]",
                     lambda: load(make("interleaved", m=4), [stage])) +
-            refused("is no penstock.Schedule", lambda: load("1f1b", [stage])))
+            refused("is not a penstock.Schedule", lambda: load("1f1b", [stage])))
 
 
 def run_rank(rank, folder):

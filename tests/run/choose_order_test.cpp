@@ -107,7 +107,7 @@ TEST(ChooseOrder, RefusesTimesThatDoNotFitTheScheduleByTheirKey) {
            o.schedule.name = "zb-v";
            o.schedule.in_flight = 2;
          }),
-         "schedule.in_flight is of schedules made for given costs");
+         "schedule.in_flight applies to schedules made for given costs");
 }
 
 }  // namespace

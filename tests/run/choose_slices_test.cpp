@@ -90,7 +90,7 @@ TEST(ChooseSlices, CountsTheLayersOfAConfigFile) {
   scratch.write("config.json", R"({"num_hidden_layers": 32, "hidden_size": 64, "vocab_size": 300,
       "intermediate_size": 96, "num_attention_heads": 4})");
   Options options = options_of("zb-v", 1, 0);
-  options.model.shape = {};
+  options.model = {};
   options.model.config = scratch / "config.json";
   options.parallel.pp = 16;
   EXPECT_EQ(resolve(options, machine_of(false)).options.schedule.chunks, 2) << "of the default there are 8";

@@ -26,17 +26,15 @@ TEST(Choose, ExchangesOnlyWhereDevicesKeepStepAndHaveAsManyLayers) {
       "schedule.exchange = \"levelled\" needs a schedule in whose slots all devices run forwards together, "
       "then backwards together; schedule.name = \"seq1f1b\" has no such slots: use \"slimpipe\", or "
       "schedule.exchange = \"off\"");
-  EXPECT_EQ(
-      with([](auto& o) { o.model.shape.layers = 7; }),
-      "schedule.exchange = \"levelled\" needs as many layers on every stage; model.layers = 7 over 2 stages "
-      "makes 4, 3: use model.layers = 6 or 8, or schedule.exchange = \"off\"");
-  EXPECT_EQ(
-      with([](auto& o) {
-        o.model.shape.layers = 8;
-        o.parallel.layers.list = {5, 3};
-      }),
-      "schedule.exchange = \"levelled\" needs as many layers on every stage; model.layers = 8 over 2 stages "
-      "makes 5, 3: leave parallel.layers out, or set schedule.exchange = \"off\"");
+  EXPECT_EQ(with([](auto& o) { o.model.shape.layers = 7; }),
+            "schedule.exchange = \"levelled\" needs the same number of layers on every stage; model.layers = "
+            "7 over 2 stages makes 4, 3: use model.layers = 6 or 8, or schedule.exchange = \"off\"");
+  EXPECT_EQ(with([](auto& o) {
+              o.model.shape.layers = 8;
+              o.parallel.layers.list = {5, 3};
+            }),
+            "schedule.exchange = \"levelled\" needs the same number of layers on every stage; model.layers = "
+            "8 over 2 stages makes 5, 3: leave parallel.layers out, or set schedule.exchange = \"off\"");
 }
 
 // Where it cannot be it is off, and the reason is told; what was chosen resolves to itself.
@@ -49,7 +47,7 @@ TEST(Choose, ChoosesAnExchangeAndSaysWhy) {
   };
   const run::Run uneven = chosen([](auto& o) { o.model.shape.layers = 7; });
   EXPECT_EQ(uneven.options.schedule.exchange, "off");
-  EXPECT_NE(uneven.note(Topic::Exchange).find("as many layers on every stage"), std::string::npos);
+  EXPECT_NE(uneven.note(Topic::Exchange).find("the same number of layers on every stage"), std::string::npos);
   const run::Run alone = chosen([](auto& o) { o.parallel.pp = 1; });
   EXPECT_EQ(alone.note(Topic::Exchange), "off: there is one device");
   const run::Run brief = chosen([](auto& o) { o.data.seq_len = 64; });

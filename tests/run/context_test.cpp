@@ -26,14 +26,13 @@ std::string context_refused(const run::Options& options) {
 }
 
 TEST(Context, NamesTheNearestRanksThatShareOutTheHeads) {
-  EXPECT_EQ(
-      context_refused(context_options(4, "heads")),
-      "parallel.cp_mode = \"heads\": parallel.cp = 4 ranks cannot share out the 12 query and 3 key heads; "
-      "use cp = 3 or 6, or cp_mode = \"query\"");
+  EXPECT_EQ(context_refused(context_options(4, "heads")),
+            "parallel.cp_mode = \"heads\": parallel.cp = 4 ranks cannot split the 12 query and 3 key heads; "
+            "use cp = 3 or 6, or cp_mode = \"query\"");
   EXPECT_EQ(context_refused(context_options(3, "heads")), "");
   EXPECT_EQ(
       context_refused(context_options(4, "mixed")),
-      "parallel.cp_mode = \"mixed\": parallel.cp = 4 has no divisor but itself that shares out the 12 query "
+      "parallel.cp_mode = \"mixed\": parallel.cp = 4 has no divisor but itself that splits the 12 query "
       "and 3 key heads; use cp_mode = \"query\"");
   EXPECT_EQ(context_refused(context_options(6, "mixed")), "");
 }
@@ -41,10 +40,9 @@ TEST(Context, NamesTheNearestRanksThatShareOutTheHeads) {
 TEST(Context, NeedsPiecesOfWholeTokensAndRaisesTheUnitOfSlices) {
   run::Options options = context_options(2, "query");
   options.data.seq_len = 98;
-  EXPECT_EQ(
-      context_refused(options),
-      "data.seq_len = 98 is no multiple of the 2 · parallel.cp = 4 pieces that context ranks share out; use "
-      "96 or 100");
+  EXPECT_EQ(context_refused(options),
+            "data.seq_len = 98 is not a multiple of the 2 · parallel.cp = 4 pieces of the context ranks; use "
+            "96 or 100");
   options = context_options(2, "query");
   options.schedule.slices = 5;
   options.schedule.slice_unit = 6;

@@ -88,9 +88,9 @@ TEST(MemoryPolicy, RefusalsNameTheKeyAndWhatWouldBeRight) {
       {"goes beyond the last, number 7", [](auto& m) { m.layers = {"6-8: full"}; }},
       {"goes beyond the last, number 1", [](auto& m) { m.stages = {"2: full"}; }},
       {"runs backwards", [](auto& m) { m.layers = {"3-1: full"}; }},
-      {"names no range", [](auto& m) { m.layers = {"-1: full"}; }},
-      {"names no range", [](auto& m) { m.layers = {"1-2-3: full"}; }},
-      {"is no policy", [](auto& m) { m.layers = {"0: auto"}; }},
+      {"is not a range", [](auto& m) { m.layers = {"-1: full"}; }},
+      {"is not a range", [](auto& m) { m.layers = {"1-2-3: full"}; }},
+      {"is not a policy", [](auto& m) { m.layers = {"0: auto"}; }},
       {"lacks \"layer_input\"", [](auto& m) { m.stages = {"0: q+kv"}; }},
       {"memory.limit", [](auto& m) { m.limit = "a lot"; }},
   };
@@ -130,7 +130,7 @@ TEST(MemoryLimit, RefusesByTheLargestCategoryAndNamesWhatFits) {
       resolve(options_with([](auto& m) { m.limit = std::to_string(most_of("balanced")) + " B"; }));
   const std::string text = answer(run);
   EXPECT_NE(text.find("device 0 would need"), std::string::npos) << text;
-  EXPECT_NE(text.find("activations are the most"), std::string::npos) << text;
+  EXPECT_NE(text.find("of which the largest part is activations"), std::string::npos) << text;
   EXPECT_NE(text.find("memory.policy = \"balanced\" would fit"), std::string::npos) << text;
 }
 

@@ -79,7 +79,7 @@ TEST(OffloadAuto, TakesTheCheapestPolicyThatFitsWithAnyShare) {
 TEST(OffloadAuto, IsNothingWithoutALimitAndNoAnswerWhereNothingFits) {
   const run::Run run = resolve(offload_options([](auto& m) { m.offload.word = "auto"; }));
   EXPECT_EQ(run.options.memory.offload, NumberOrWord{});
-  EXPECT_NE(run.note(Topic::Memory).find("memory.limit sets none"), std::string::npos);
+  EXPECT_NE(run.note(Topic::Memory).find("memory.limit sets no limit"), std::string::npos);
   const auto refused = [](const char* policy) {
     return failure<NoAnswer>([&] {
       resolve(

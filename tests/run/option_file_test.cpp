@@ -98,9 +98,9 @@ TEST(RunFile, NamesFileAndLineOfAnUnknownKey) {
 
 TEST(RunFile, NamesTheValueOfTheWrongType) {
   EXPECT_EQ(refusal_of("[train]\nsteps = \"3\"\n"),
-            "run.toml:2: train.steps = \"3\" is no integer; it must be from 1 to 1000000000000");
+            "run.toml:2: train.steps = \"3\" is not an integer; it must be from 1 to 1000000000000");
   EXPECT_EQ(refusal_of("[train]\nshuffle = 1\n"),
-            "run.toml:2: train.shuffle = 1 is no truth value (true or false)");
+            "run.toml:2: train.shuffle = 1 is not a truth value (true or false)");
   EXPECT_EQ(refusal_of("[train]\nsteps = 2024-01-01\n"),
             "run.toml:2: train.steps is a date or time; it must be an integer");
   EXPECT_EQ(refusal_of("[train.steps]\nx = 1\n"),
@@ -108,7 +108,7 @@ TEST(RunFile, NamesTheValueOfTheWrongType) {
   EXPECT_EQ(refusal_of("[parallel]\nlayers = [[1], 2]\n"),
             "run.toml:2: parallel.layers is a list; it must be a list of integers or word");
   EXPECT_EQ(refusal_of("[parallel]\nlayers = [1, \"2\"]\n"),
-            "run.toml:2: parallel.layers = [1, \"2\"] is no list of integers or word; it must be from 1 to "
+            "run.toml:2: parallel.layers = [1, \"2\"] is not a list of integers or word; it must be from 1 to "
             "65536 or \"even\"");
   EXPECT_NE(refusal_of("[[train]]\nsteps = 1\n"), "");
 }
@@ -201,12 +201,13 @@ TEST(RunFile, NamesWhatIsWrongOnTheCommandLine) {
             "command line: unknown key train.stepz; did you mean train.steps?");
   EXPECT_EQ(refused({"--train.steps"}), "command line: --train.steps lacks its value, an integer");
   EXPECT_EQ(refused({"--train.lr", "nan"}),
-            "command line: train.lr = \"nan\" is no number; it must be positive");
+            "command line: train.lr = \"nan\" is not a number; it must be positive");
   EXPECT_EQ(refused({"--train.steps=-1"}), "command line: train.steps = -1 must be from 1 to 1000000000000");
-  EXPECT_EQ(refused({"--stepz", "9"}),
-            "command line: \"--stepz\" is no setting; write --section.key value, as in --model.config \"\"");
+  EXPECT_EQ(
+      refused({"--stepz", "9"}),
+      "command line: \"--stepz\" is not a setting; write --section.key value, as in --model.config \"\"");
   EXPECT_EQ(refused({"9"}),
-            "command line: \"9\" is no setting; write --section.key value, as in --model.config \"\"");
+            "command line: \"9\" is not a setting; write --section.key value, as in --model.config \"\"");
 }
 
 }  // namespace

@@ -33,7 +33,8 @@ TEST(OptionsTable, AllowsItsOwnDefaults) {
 TEST(OptionsTable, PrintsHelpWithDefaultsAndLimits) {
   const std::string help = options_help();
   EXPECT_NE(help.find("[train]\n  steps = 100 "), std::string::npos) << help;
-  EXPECT_NE(help.find("Which parameters decay. (\"matrices\" or \"all\")"), std::string::npos);
+  EXPECT_NE(help.find("Parameters that weight decay applies to. (\"matrices\" or \"all\")"),
+            std::string::npos);
 }
 
 TEST(OptionsTable, IsWhatTheDocumentationShows) { expect_documented("options.md", options_markdown()); }

@@ -24,25 +24,25 @@ std::string refused(std::int64_t replicas, std::int64_t groups, std::int64_t bat
 
 TEST(Replicas, RefuseABatchThatTheyDoNotDivideAndNameTheNearest) {
   EXPECT_EQ(refused(4, 0, 10),
-            "train.batch = 10 is no multiple of train.micro_batch = 1 times parallel.dp = 4; use 8 or 12");
+            "train.batch = 10 is not a multiple of train.micro_batch = 1 times parallel.dp = 4; use 8 or 12");
   EXPECT_EQ(refused(4, 0, 10, 3),
-            "train.batch = 10 is no multiple of train.micro_batch = 3 times parallel.dp = 4; use 12");
-  EXPECT_EQ(
-      refused(2, 8, 20),
-      "train.batch = 20 is no multiple of train.micro_batch = 1 times numerics.replicas = 8; use 16 or 24");
-  EXPECT_EQ(refused(1, 1, 7, 2), "train.batch = 7 is no multiple of train.micro_batch = 2; use 6 or 8");
+            "train.batch = 10 is not a multiple of train.micro_batch = 3 times parallel.dp = 4; use 12");
+  EXPECT_EQ(refused(2, 8, 20),
+            "train.batch = 20 is not a multiple of train.micro_batch = 1 times numerics.replicas = 8; use 16 "
+            "or 24");
+  EXPECT_EQ(refused(1, 1, 7, 2), "train.batch = 7 is not a multiple of train.micro_batch = 2; use 6 or 8");
   EXPECT_EQ(
       refused(65536, 0, 8, 1'000'000),
-      "train.batch = 8 is no multiple of train.micro_batch = 1000000 times parallel.dp = 65536, which is "
+      "train.batch = 8 is not a multiple of train.micro_batch = 1000000 times parallel.dp = 65536, which is "
       "more than a step may have; use fewer of both");
 }
 
 TEST(Replicas, RefuseGroupsThatMakeNoTreeAndNameTheNearest) {
   EXPECT_EQ(refused(2, 3, 12),
-            "numerics.replicas = 3 is no multiple of parallel.dp = 2; use numerics.replicas = 2 or 4, or "
+            "numerics.replicas = 3 is not a multiple of parallel.dp = 2; use numerics.replicas = 2 or 4, or "
             "parallel.dp = 1 or 3");
   EXPECT_EQ(refused(8, 4, 8),
-            "numerics.replicas = 4 is no multiple of parallel.dp = 8; use numerics.replicas = 8, or "
+            "numerics.replicas = 4 is not a multiple of parallel.dp = 8; use numerics.replicas = 8, or "
             "parallel.dp = 4");
   EXPECT_EQ(
       refused(2, 6, 12),

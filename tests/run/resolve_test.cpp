@@ -113,9 +113,9 @@ TEST(Resolve, RefusesMoreSlicesThanTokens) {
 
 TEST(Resolve, RefusesABatchThatMicroBatchesDoNotDivide) {
   EXPECT_EQ(refusal([](auto& o) { o.train.micro_batch = 3; }),
-            "train.batch = 8 is no multiple of train.micro_batch = 3; use 6 or 9");
+            "train.batch = 8 is not a multiple of train.micro_batch = 3; use 6 or 9");
   EXPECT_EQ(refusal([](auto& o) { o.train.micro_batch = 16; }),
-            "train.batch = 8 is no multiple of train.micro_batch = 16; use 16");
+            "train.batch = 8 is not a multiple of train.micro_batch = 16; use 16");
   EXPECT_NE(refusal([](auto& o) { o.train.batch = 2'000'000; }).find("2000000 micro-batches"),
             std::string::npos);
 }
@@ -176,9 +176,9 @@ TEST(Resolve, RefusesMeshesThatTheModelDoesNotFitAndNamesTheNearest) {
               o.parallel.ep = o.parallel.dp = 4;
             }),
             "parallel.ep = 4 does not divide model.experts = 6; use 3 or 6");
-  EXPECT_EQ(
-      refusal([](auto& o) { o.moe.balance_coefficient = 0.1; }),
-      "moe.balance_coefficient = 0.1 is of layers with experts; use model.experts above 1, or leave it out");
+  EXPECT_EQ(refusal([](auto& o) { o.moe.balance_coefficient = 0.1; }),
+            "moe.balance_coefficient = 0.1 applies to layers with experts; use model.experts above 1, or "
+            "leave it out");
   EXPECT_EQ(refusal([](auto& o) { o.model.shared_experts = 1; }),
             "a shared expert of width 688 needs model.experts above 1");
   EXPECT_EQ(refusal([](auto& o) {
@@ -200,7 +200,7 @@ TEST(Resolve, RefusesMeshesThatTheModelDoesNotFitAndNamesTheNearest) {
       "numerics.tensor = 2 with model.experts = 4: experts work on a rank's own tokens, not on those of "
       "logical shards; use parallel.tp = 2, or in a new run numerics.tensor = 1");
   EXPECT_EQ(refusal([](auto& o) { o.parallel.dp = 3; }),
-            "train.batch = 8 is no multiple of train.micro_batch = 1 times parallel.dp = 3; use 6 or 9");
+            "train.batch = 8 is not a multiple of train.micro_batch = 1 times parallel.dp = 3; use 6 or 9");
 }
 
 TEST(Resolve, CutsSlicesAtTheUnitAsked) {
@@ -251,7 +251,7 @@ TEST(Resolve, RefusesDataThatContradictsItself) {
   };
   EXPECT_EQ(with([](auto& o) { o.data.megatron_weights = {0.3, 0.7}; }), "");
   EXPECT_EQ(with([](auto& o) { o.model.shape.vocab = 0; }),
-            "model.vocab is missing; data.megatron does not say it");
+            "model.vocab is missing; data.megatron does not give it");
   EXPECT_NE(with([](auto& o) { o.data.text = "x"; }).find("are both given; keep one"), std::string::npos);
   EXPECT_NE(
       with([](auto& o) { o.data.megatron_weights = {1}; }).find("has 1 numbers, but data.megatron has 2"),
@@ -260,7 +260,7 @@ TEST(Resolve, RefusesDataThatContradictsItself) {
               o.data.megatron_weights = {1, 1e-6};
             }).find("at least one part in 10000"),
             std::string::npos);
-  EXPECT_NE(with([](auto& o) { o.data.split = "x"; }).find("data.split = \"x\" is no split"),
+  EXPECT_NE(with([](auto& o) { o.data.split = "x"; }).find("data.split = \"x\" is not a split"),
             std::string::npos);
   EXPECT_NE(with([](auto& o) {
               o.data.split = "9,1";

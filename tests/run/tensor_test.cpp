@@ -42,10 +42,10 @@ TEST(TensorShards, AreAsManyAsTheRanksUnlessGiven) {
 
 TEST(TensorShards, RefuseNumbersThatMakeNoTreeAndNameTheNearest) {
   EXPECT_EQ(refusal(sharded(4, 2)),
-            "numerics.tensor = 2 is no multiple of parallel.tp = 4; use numerics.tensor = 4, or "
+            "numerics.tensor = 2 is not a multiple of parallel.tp = 4; use numerics.tensor = 4, or "
             "parallel.tp = 2");
   EXPECT_EQ(refusal(sharded(8, 4)),
-            "numerics.tensor = 4 is no multiple of parallel.tp = 8; use numerics.tensor = 8, or "
+            "numerics.tensor = 4 is not a multiple of parallel.tp = 8; use numerics.tensor = 8, or "
             "parallel.tp = 4");
   const auto twelve = [](std::int64_t ranks, std::int64_t shards) {
     return refusal([=](Options& o) {
@@ -60,7 +60,7 @@ TEST(TensorShards, RefuseNumbersThatMakeNoTreeAndNameTheNearest) {
       "numerics.tensor = 6 is 3 times parallel.tp = 2; parts of a product are added in a binary tree, so "
       "that must be a power of two; use numerics.tensor = 4, or parallel.tp = 1 or 3");
   EXPECT_EQ(twelve(2, 3),
-            "numerics.tensor = 3 is no multiple of parallel.tp = 2; use numerics.tensor = 2 or 4, or "
+            "numerics.tensor = 3 is not a multiple of parallel.tp = 2; use numerics.tensor = 2 or 4, or "
             "parallel.tp = 1 or 3");
   EXPECT_EQ(twelve(1, 3), "") << "one rank has the whole tree";
   EXPECT_EQ(twelve(3, 12), "");

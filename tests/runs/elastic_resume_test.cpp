@@ -109,7 +109,7 @@ TEST_F(ElasticResume, SaysWhatChangedOfTheMesh) {
   for (const char* change : {"parallel.pp = 2 where the run had 1", "parallel.dp = 1 where the run had 4",
                              "parallel.shard = \"off\" where the run had \"weights\""}) {
     const std::string line =
-        "changed   " + std::string(change) + ": it goes on to the bits of one that never stopped\n";
+        "changed   " + std::string(change) + ": the run continues, bit-identical to one that never stopped\n";
     EXPECT_NE(ending.out.find(line), std::string::npos) << line << "\n" << ending.out;
   }
   train_well("run", settings_of(6, {1, 2, "off"}, true), 2, true);
@@ -121,7 +121,8 @@ TEST_F(ElasticResume, GoesOnWithOtherReplicasOfExpertsAndSaysThatBitsDiffer) {
   train_well("run", settings_of(2, {2, 1}, false, experts), 2);
   const Ending ending = train("run", settings_of(4, {1, 1}, true, experts), 1);
   EXPECT_EQ(ending.exit_code, 0) << ending.err;
-  EXPECT_NE(ending.out.find("changed   parallel.dp = 1 where the run had 2: it goes on, but not to the bits"),
+  EXPECT_NE(ending.out.find(
+                "changed   parallel.dp = 1 where the run had 2: the run continues, but not bit-identical"),
             std::string::npos)
       << ending.out;
 }
@@ -134,7 +135,8 @@ TEST_F(ElasticResume, GoesOnWithOtherContextRanksAndSaysThatBitsDiffer) {
   train_well("run", first, 4);
   const Ending ending = train("run", second, 1, true);
   EXPECT_EQ(ending.exit_code, 0) << ending.err;
-  EXPECT_NE(ending.out.find("changed   parallel.cp = 1 where the run had 2: it goes on, but not to the bits"),
+  EXPECT_NE(ending.out.find(
+                "changed   parallel.cp = 1 where the run had 2: the run continues, but not bit-identical"),
             std::string::npos)
       << ending.out;
   EXPECT_EQ(ending.out.find("parallel.cp_mode"), std::string::npos) << ending.out;
@@ -159,7 +161,7 @@ TEST_F(ElasticResume, RefusesOtherGroupsThanTheCheckpoints) {
   };
   refused({2, 1}, {"--numerics.replicas", "2"},
           "does not fit: numerics.replicas = 2 where the checkpoint's run had 4; set it back");
-  refused({8, 1}, {}, "numerics.replicas = 4 is no multiple of parallel.dp = 8; use ");
+  refused({8, 1}, {}, "numerics.replicas = 4 is not a multiple of parallel.dp = 8; use ");
   refused({3, 1}, {"--train.batch", "12"}, ", or parallel.dp = 2 or 4");
   train_well("run", settings_of(2, {2, 1}, true), 2);
 }

@@ -70,7 +70,7 @@ TEST_F(Resume, SaysWhatIsPassedOverAndUsesTheOneBefore) {
     ASSERT_EQ(ending.complaints().size(), 2u) << ending.err;
     EXPECT_NE(ending.complaints()[0].find("step-000006 cannot be used: "), std::string::npos) << ending.err;
     EXPECT_NE(ending.complaints()[0].find(file), std::string::npos) << ending.err;
-    EXPECT_NE(ending.complaints()[1].find("going on from "), std::string::npos) << ending.err;
+    EXPECT_NE(ending.complaints()[1].find("continuing from "), std::string::npos) << ending.err;
     EXPECT_TRUE(fs::exists(scratch_ / "run/checkpoints/step-000006.damaged"));
     expect_same("run", "whole");
     fs::remove_all(scratch_ / "run");
@@ -234,7 +234,7 @@ TEST_F(Resume, IsRefusedWithoutTheFlagAndWhileTheRunGoesOn) {
   train_well("run", {"--train.steps", "2"});
   const Ending ending = train("run", {"--train.steps", "2"});
   EXPECT_EQ(ending.exit_code, 2);
-  EXPECT_NE(ending.err.find("or go on with --resume"), std::string::npos) << ending.err;
+  EXPECT_NE(ending.err.find("or continue with --resume"), std::string::npos) << ending.err;
   RunningProgram running(with_threads(2, arguments("run", {"--train.steps", "1000000", "--resume"})));
   const Seconds until = seconds_now() + 60;
   while (lines_of(scratch_.read("run/metrics.jsonl")).size() < 3 && seconds_now() < until) sleep_a_little();

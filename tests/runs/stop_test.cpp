@@ -144,7 +144,7 @@ TEST(Stop, ByAFileThatAStartFindsIsTold) {
   EXPECT_EQ(ending.exit_code, 0) << ending.err;
   EXPECT_NE(ending.out.find("stopped   after step 1 as asked; checkpoint "), std::string::npos) << ending.out;
   ASSERT_EQ(ending.complaints().size(), 1u) << ending.err;
-  EXPECT_NE(ending.complaints()[0].find("run/stop is there: the run stops after its first step; "),
+  EXPECT_NE(ending.complaints()[0].find("run/stop exists: the run stops after its first step; "),
             std::string::npos);
   EXPECT_FALSE(fs::exists(scratch / "run/stop"));
 }

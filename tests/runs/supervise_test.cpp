@@ -100,7 +100,7 @@ TEST_F(SupervisedRun, RefusesWhatNoAttemptCanChange) {
   };
   refused(supervised(with_threads(2, arguments("x", {"--train.steps", "-1"}))), "train.steps");
   refused(supervised(with_threads(2, arguments("x", {"--data.text", "none.txt"}))), "none.txt");
-  refused(supervised({"true"}), "trains no run file");
+  refused(supervised({"true"}), "does not train a run file");
   refused(supervised({"no-such-program", "train", scratch_ / "run.toml"}), "cannot be started");
   refused({PENSTOCK_PROGRAM, "supervise"}, "command");
 }

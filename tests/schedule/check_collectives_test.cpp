@@ -87,7 +87,7 @@ TEST(CheckCollectives, GradientsAreReducedOnceWhenTheyAreComplete) {
       "order: device 0, position 5: 0REDUCE_GRAD may start before 0B0 (device 0, position 3) is done: it "
       "does not wait for it");
   EXPECT_EQ(first_after("4 1REDUCE_GRAD over replica after 2\n5 1REDUCE_GRAD over replica after 2\n"),
-            "duplicate: device 0, position 5: 1REDUCE_GRAD runs a second time, beside device 0, position 4");
+            "duplicate: device 0, position 5: 1REDUCE_GRAD runs a second time, also at device 0, position 4");
   EXPECT_EQ(
       first_of("device 0\n0 0F0\n1 1F0\n2 1REDUCE_GRAD over replica after 1\n3 1B0\n4 0B0\n"),
       "order: device 0, position 2: 1REDUCE_GRAD runs before 1B0 (device 0, position 3), whose gradients it "

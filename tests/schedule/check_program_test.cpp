@@ -149,7 +149,7 @@ TEST(CheckProgram, TransfersGoBetweenTheDevicesThatRunTheStages) {
             "unmatched: device 1, position 4:");
   EXPECT_EQ(first_with("3 1SEND_B0 to 0 bytes 8 after 2\n",
                        "3 1SEND_B0 to 0 bytes 8 after 2\n4 1SEND_B0 to 0 bytes 8 after 2\n"),
-            "duplicate: device 1, position 4: 1SEND_B0 comes a second time, beside device 1, position 3");
+            "duplicate: device 1, position 4: 1SEND_B0 comes a second time, also at device 1, position 3");
 }
 
 TEST(CheckProgram, WhatIsNotReceivedIsMissing) {
@@ -160,7 +160,7 @@ TEST(CheckProgram, WhatIsNotReceivedIsMissing) {
       replaced(kDevice1, "0 1RECV_F0 from 0 bytes 8\n1 1F0 after 0\n2 1B0\n3 1SEND_B0 to 0 bytes 8 after 2",
                "0 1F0\n1 1B0\n2 1SEND_B0 to 0 bytes 8 after 1");
   EXPECT_EQ(first_in(kHead + device0 + device1),
-            "missing: device 1, position 0: 1F0 needs what device 0 computes, but no RECV_F receives it");
+            "missing: device 1, position 0: 1F0 needs a result of device 0, but no RECV_F receives it");
 }
 
 const std::string kAlone = "penstock program 1\nname test\nstages 1\nslices 1,1\ndevice 0\n0 0F0\n";
@@ -199,7 +199,7 @@ TEST(CheckProgram, ASendBehindASendThatWaitsIsADeadlock) {
   EXPECT_EQ(findings[0].rule, Rule::Deadlock);
   EXPECT_EQ(findings[0].text,
             "device 0, position 2: 0SEND_F0 waits for 1SEND_B0 (device 1, position 3), which waits in the "
-            "same circle");
+            "same cycle");
   EXPECT_EQ(RandomExecution(parse_program(text, "test"), 1).run(), "stuck");
 }
 

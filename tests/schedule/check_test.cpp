@@ -47,16 +47,16 @@ TEST(Check, ADeviceWithoutActionsIsAFinding) {
 
 TEST(Check, OfDuplicatesTheOneAwayFromItsStageIsAtFault) {
   EXPECT_EQ(verdict("0F0,0B0,0F0\n"),
-            "duplicate: device 0, position 2: 0F0 runs a second time, beside device 0, position 0");
+            "duplicate: device 0, position 2: 0F0 runs a second time, also at device 0, position 0");
   EXPECT_EQ(verdict("1F0,0F0,0B0\n1F0,1B0\n"),
-            "duplicate: device 0, position 0: 1F0 runs a second time, beside device 1, position 0");
+            "duplicate: device 0, position 0: 1F0 runs a second time, also at device 1, position 0");
   EXPECT_EQ(findings_of("0F0,1F0,0B0\n1F0,1B0\n").size(), 1u);
 }
 
 TEST(Check, WholeAndSplitBackwardsDoNotMix) {
   EXPECT_EQ(verdict("0F0,0B0,0W0\n"),
-            "mixed: device 0, position 2: 0W0 runs beside 0B0 (device 0, position 1): a backward is whole "
-            "(B) or split (I and W)");
+            "mixed: device 0, position 2: 0W0 runs in addition to 0B0 (device 0, position 1): a backward is "
+            "whole (B) or split (I and W)");
 }
 
 TEST(Check, NumbersCountWithoutGaps) {
@@ -108,10 +108,10 @@ TEST(Check, ACircleAcrossDevicesIsADeadlockOfEachOfThem) {
   EXPECT_EQ(findings[0].rule, Rule::Deadlock);
   EXPECT_EQ(findings[0].text,
             "device 0, position 1: 0B0 waits for 1B0 (device 1, position 2), which comes after 1F1 (device "
-            "1, position 0), which waits in the same circle");
+            "1, position 0), which waits in the same cycle");
   EXPECT_EQ(findings[1].text,
             "device 1, position 0: 1F1 waits for 0F1 (device 0, position 2), which comes after 0B0 (device "
-            "0, position 1), which waits in the same circle");
+            "0, position 1), which waits in the same cycle");
 }
 
 TEST(Check, OverlappedActionsMustNotNeedEachOther) {
@@ -131,11 +131,12 @@ TEST(Check, GradientsAreReducedOnceAfterAllBackwardsOfTheStage) {
   EXPECT_EQ(verdict("0F0,0I0,0REDUCE_GRAD,0W0\n").substr(0, 58),
             "order: device 0, position 2: 0REDUCE_GRAD runs before 0W0 ");
   EXPECT_EQ(verdict("0F0,0B0,0REDUCE_GRAD,0REDUCE_GRAD\n"),
-            "duplicate: device 0, position 3: 0REDUCE_GRAD runs a second time, beside device 0, position 2");
+            "duplicate: device 0, position 3: 0REDUCE_GRAD runs a second time, also at device 0, position 2");
   EXPECT_EQ(verdict("0F0,0B0,0REDUCE_GRAD\n1F0,1B0\n"),
             "missing: 1REDUCE_GRAD is missing: device 1 never runs it, although other gradients are reduced");
-  EXPECT_EQ(verdict("0F0,0B0,0REDUCE_GRAD,1REDUCE_GRAD\n1F0,1B0,1REDUCE_GRAD\n"),
-            "home: device 0, position 3: 1REDUCE_GRAD reduces a stage of which this device runs no backward");
+  EXPECT_EQ(
+      verdict("0F0,0B0,0REDUCE_GRAD,1REDUCE_GRAD\n1F0,1B0,1REDUCE_GRAD\n"),
+      "home: device 0, position 3: 1REDUCE_GRAD reduces a stage whose backward this device does not run");
 }
 
 TEST(Check, AtMostLimitFindingsAreGiven) {

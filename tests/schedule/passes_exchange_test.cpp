@@ -126,8 +126,8 @@ TEST(ExchangePass, IsRefusedForMicroBatchesOfDifferentNumbersOfSlices) {
   const Schedule schedule = generate("slimpipe", {2, {8, 2, 8}});
   for (const ExchangeMode exchange : {ExchangeMode::Paired, ExchangeMode::Levelled}) {
     EXPECT_EQ(failure<InputError>([&] { lower(schedule, {.exchange = {.mode = exchange}}); }),
-              "context exchange needs as many slices in every micro-batch; slimpipe has from 2 to 8: use one "
-              "n for all, or no exchange");
+              "context exchange needs the same number of slices in every micro-batch; slimpipe has from 2 to "
+              "8: use one n for all, or no exchange");
   }
   EXPECT_TRUE(lower(schedule).exchanges.empty());
 }
@@ -152,7 +152,7 @@ void expect_finding(const std::function<bool(Program&, Exchange&)>& change, cons
 
 TEST(ExchangeCheck, FindsPartnersThatDoNotAgree) {
   expect_finding([](Program&, Exchange& exchange) { return (exchange.partner = exchange.owner, true); },
-                 "would be its own");
+                 "has the same device on both sides");
   expect_finding(
       [](Program&, Exchange& exchange) { return (exchange.owner = (exchange.owner + 1) % 4, true); },
       "does not run");

@@ -194,7 +194,7 @@ TEST(CheckVocabulary, AVisitThatComesTooEarlyIsACircle) {
   };
   EXPECT_EQ(first_finding(program), "deadlock: device 0, position 0: 1LOSS0 waits for 1LOSS0" +
                                         place(1, OpKind::VocabularyLoss) + ", which comes after 1F0" +
-                                        place(1, OpKind::Forward) + ", which waits in the same circle")
+                                        place(1, OpKind::Forward) + ", which waits in the same cycle")
       << to_text(program);
 }
 

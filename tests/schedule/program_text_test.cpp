@@ -67,8 +67,9 @@ TEST(ProgramText, WrongTextIsNamedWithItsLineAndWhatWasExpected) {
   EXPECT_NE(error_of("GIF89a").find("line 1: expected \"penstock program 1\""), std::string::npos);
   EXPECT_NE(error_of("penstock program 1\n").find("line 2: the text ends here"), std::string::npos);
   EXPECT_NE(error_of(head + "0 0F0\n").find("expected \"device 0\""), std::string::npos);
-  EXPECT_NE(error_of(head + "device 1\n").find("line 5: \"1\" is no next device"), std::string::npos);
-  EXPECT_NE(error_of(head + "device 0\n0 0X0\n").find("line 6: \"0X0\" is no op; expected"),
+  EXPECT_NE(error_of(head + "device 1\n").find("line 5: \"1\" is not a valid next device"),
+            std::string::npos);
+  EXPECT_NE(error_of(head + "device 0\n0 0X0\n").find("line 6: \"0X0\" is not an op; expected"),
             std::string::npos);
   for (const char* line : {"1 0F0",
                            "0",

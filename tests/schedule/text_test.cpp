@@ -134,7 +134,7 @@ TEST(Text, PrintingAndParsingAreInverseForNoise) {
 
 TEST(Text, UnreadableCellsAreNamedWithTheirPlace) {
   EXPECT_EQ(refusal("0F0,0B0\n0F1,,3X1\n"),
-            "my.csv: row 2, column 3: \"3X1\" is no action; expected "
+            "my.csv: row 2, column 3: \"3X1\" is not an action; expected "
             "<stage><F|B|I|W><micro-batch>[.<slice>], as in 3F2 or "
             "0B1.7");
   for (const char* cell : {"F",
@@ -168,7 +168,7 @@ TEST(Text, UnreadableCellsAreNamedWithTheirPlace) {
                            "0F0\v"}) {
     EXPECT_NE(refusal(cell).find("my.csv: row 1, column 1: \""), std::string::npos)
         << cell << ": " << refusal(cell);
-    EXPECT_NE(refusal(cell).find("is no action; expected"), std::string::npos)
+    EXPECT_NE(refusal(cell).find("is not an action; expected"), std::string::npos)
         << cell << ": " << refusal(cell);
   }
 }
@@ -196,7 +196,7 @@ TEST(Text, BinaryNoiseIsRefusedAtItsFirstCell) {
   EXPECT_EQ(refusal(noise).substr(0, 42), "my.csv: row 1, column 1: \"\\x00\\x00\\x00\\x00");
   for (char& c : noise) c = static_cast<char>(random());
   EXPECT_LT(refusal(noise).size(), 600u);
-  EXPECT_NE(refusal(std::string("0F0\0,0B0", 8)).find("\"0F0\\x00\" is no action"), std::string::npos);
+  EXPECT_NE(refusal(std::string("0F0\0,0B0", 8)).find("\"0F0\\x00\" is not an action"), std::string::npos);
 }
 
 TEST(Text, JsonHasTheCellsOfTheCsv) {

@@ -43,7 +43,7 @@ Program one_f_one_b(int p, int m) {
 
 TEST(UnitCosts, RefusesTimesThatAreNone) {
   EXPECT_EQ(error_of([] { UnitCosts({.backward = -1}); }),
-            "--backward: -1.000000 is no time; expected finite seconds, zero or more");
+            "--backward: -1.000000 is not a time; expected finite seconds, zero or more");
   EXPECT_NE(error_of([] { UnitCosts({.transfer = NAN}); }).find("--transfer: nan"), std::string::npos);
   EXPECT_NE(error_of([] { UnitCosts({.weight = INFINITY}); }).find("--weight: inf"), std::string::npos);
 }
@@ -70,8 +70,10 @@ TEST(CostTable, LaterLinesOverrideAndStarsStandForAll) {
 
 TEST(CostTable, WrongEntriesAreNamed) {
   EXPECT_EQ(parse_error("F * * 1\nF 0 * -2\n"),
-            "my.costs: line 2: \"-2\" is no time in seconds; expected a finite number, zero or more");
-  EXPECT_EQ(parse_error("F 4 0 1"), "my.costs: line 1: \"4\" is no stage; expected 0 to 3, or * for all");
+            "my.costs: line 2: \"-2\" is not a valid time in seconds; expected a finite number, zero or "
+            "more");
+  EXPECT_EQ(parse_error("F 4 0 1"),
+            "my.costs: line 1: \"4\" is not a valid stage; expected 0 to 3, or * for all");
   for (const char* line :
        {"F * * nan",         "F * * inf",          "F * * 1s",      "F * *",        "F * * 1 2",
         "G * * 1",           "SEND_F * * 1",       "F -1 * 1",      "F * 2 1",      "link * * 1",

@@ -137,7 +137,7 @@ TEST(Simulate, AMessageNeverSentIsADeadlock) {
       simulate(parse("device 0\n0 0F0\ndevice 1\n0 1RECV_F0 from 0\n1 1F0 after 0\n"), UnitCosts());
   ASSERT_TRUE(simulation.deadlock);
   EXPECT_EQ(simulation.deadlock->text,
-            "deadlock: device 1 waits at op 1, 1F0, for 1RECV_F0 from device 0; device 0 is through");
+            "deadlock: device 1 waits at op 1, 1F0, for 1RECV_F0 from device 0; device 0 is done");
   EXPECT_TRUE(simulate(parse("device 0\n0 0F0\ndevice 1\n0 1RECV_F0 from 0\n"), UnitCosts()).deadlock);
   EXPECT_TRUE(simulate(parse("device 0\n0 0REDUCE_GRAD with 1\ndevice 1\n"), UnitCosts()).deadlock);
 }

@@ -149,7 +149,7 @@ TEST(Visits, DeadlocksNameTheVisitAndWhoHasNotCome) {
             "deadlock: device 0 waits at op 1, 0F0, for 1LOSS0; "
             "device 1 waits at op 1, 1F0, for 1RECV_F0 from device 0");
   EXPECT_EQ(deadlock_of("device 0\n0 1LOSS0\ndevice 1\n0 1F0\n"),
-            "deadlock: device 0 waits at op 0, 1LOSS0; device 1 is through");
+            "deadlock: device 0 waits at op 0, 1LOSS0; device 1 is done");
 }
 
 }  // namespace

@@ -235,7 +235,8 @@ TEST_F(DamagedCheckpoint, IsNotTakenForAModelWhateverItIsCalled) {
 
 TEST_F(DamagedCheckpoint, IsOneWhoseNameIsAnothersStep) {
   fs::rename(checkpoint_, scratch_ / "step-000009");
-  EXPECT_NE(failure<InputError>([&] { verify(scratch_.path(), 9); }).find("is of step 1"), std::string::npos);
+  EXPECT_NE(failure<InputError>([&] { verify(scratch_.path(), 9); }).find("is from step 1"),
+            std::string::npos);
 }
 
 TEST_F(DamagedCheckpoint, IsSetAsideSoThatItsStepCanBeSavedAgain) {

@@ -133,7 +133,7 @@ TEST(Position, IsReadAsItWasWritten) {
   for (const char* text : {"", "{}", "[1]", "{\"rank\":\"x\"}", "{\"rank\":1,\"rank\":1}"})
     EXPECT_THROW(train::parse_position(text, "a.json", 1, 4), InputError) << text;
   EXPECT_EQ(failure<InputError>([&] { train::parse_position(train::json_of(position), "a.json", 2, 4); }),
-            "a.json: is no position of rank 2 of 4");
+            "a.json: is not a position of rank 2 of 4");
   EXPECT_THROW(train::parse_position(train::json_of(waiting(0, 4, 1)), "a.json", 0, 4), InputError);
   position.passed = {{1, -1, 4, -5}};
   EXPECT_THROW(train::parse_position(train::json_of(position), "a.json", 3, 4), InputError)

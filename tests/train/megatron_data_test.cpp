@@ -153,7 +153,8 @@ TEST(MegatronData, ReadsSplitsOfOneToThreeShares) {
   EXPECT_EQ(run::parse_split("1"), (std::vector<double>{1, 0, 0}));
   EXPECT_EQ(run::parse_split("3,1"), (std::vector<double>{0.75, 0.25, 0}));
   for (const char* bad : {"", "a", "1,,1", "0,1,1", "-1,2", "1,2,3,4", "1;2", "nan"})
-    EXPECT_SAYS(failure<InputError>([&] { run::parse_split(bad); }), "is no split; give the shares") << bad;
+    EXPECT_SAYS(failure<InputError>([&] { run::parse_split(bad); }), "is not a split; give the shares")
+        << bad;
 }
 
 TEST(MegatronData, HasEverySampleOfAllPrefixesOnceInAnEpoch) {

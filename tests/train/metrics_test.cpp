@@ -87,7 +87,7 @@ TEST(Metrics, StayJsonWhenALossIsNotFinite) {
   EXPECT_EQ(line["skipped"], true);
 }
 
-// TensorBoard would draw a value that is no number as a failure.
+// TensorBoard would draw a value that is not a number as a failure.
 TEST(Metrics, OfAStepWithoutTargetsHaveNoLoss) {
   const StepMetrics metrics{.step = 1, .loss = {}, .skipped = true};
   EXPECT_TRUE(json::parse(to_json(metrics))["loss"].is_null());
@@ -162,7 +162,7 @@ TEST(MetricsFile, RefusesToGoOnAfterLinesThatAreNoMetrics) {
   scratch.write("m", "{\"step\":1}\nnoise\n");
   const std::string before = scratch.read("m");
   EXPECT_NE(
-      failure<InputError>([&] { MetricsFile(scratch / "m", 1); }).find("\"noise\" is no step's metrics"),
+      failure<InputError>([&] { MetricsFile(scratch / "m", 1); }).find("\"noise\" is not a step's metrics"),
       std::string::npos);
   EXPECT_EQ(scratch.read("m"), before);
 }

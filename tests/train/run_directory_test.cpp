@@ -76,9 +76,9 @@ TEST(RunDirectory, ReplacesNoScheduleButARuns) {
   std::filesystem::create_directories(scratch / "run");
   scratch.write("my.csv", "0F0,0B0\n");
   scratch.write("run/schedule.csv", "0F0,0B0\n");
-  EXPECT_TRUE(says(refused(RunStart::New, scratch / "my.csv"), "holds a schedule.csv that is no run's"));
+  EXPECT_TRUE(says(refused(RunStart::New, scratch / "my.csv"), "holds a schedule.csv that is not a run's"));
   EXPECT_EQ(refused(RunStart::New, ""), "");
-  EXPECT_TRUE(says(refused(RunStart::New, own), "holds a schedule.csv that is no run's"));
+  EXPECT_TRUE(says(refused(RunStart::New, own), "holds a schedule.csv that is not a run's"));
   EXPECT_EQ(kept_schedule(scratch / "run"), "");
   scratch.write("run/run.toml", "[schedule]\nfile = \"before/schedule.csv\"\n");
   EXPECT_EQ(kept_schedule(scratch / "run"), own);
@@ -95,6 +95,21 @@ TEST(RunDirectory, TakesOneThatHoldsOtherThings) {
   scratch.write("notes.txt", "x");
   EXPECT_EQ(refusal(scratch.path()), "");
   EXPECT_EQ(refusal(scratch.path()), "") << "the lock of a run that never began is no run";
+}
+
+TEST(RunDirectory, LosesUnfinishedFilesOfKilledRunsAndNoOthers) {
+  const Scratch scratch;
+  for (const char* file : {"run.toml", "weights.safetensors.part-12", "summary.json.part-7",
+                           "attempts.json.part-7", "mine.part-7"})
+    scratch.write(file, "x");
+  RunDirectory::check(scratch.path(), RunStart::Resume);
+  EXPECT_TRUE(std::filesystem::exists(scratch / "summary.json.part-7")) << "a check changes nothing";
+  const RunDirectory directory(scratch.path(), RunStart::Resume);
+  EXPECT_FALSE(std::filesystem::exists(scratch / "weights.safetensors.part-12"));
+  EXPECT_FALSE(std::filesystem::exists(scratch / "summary.json.part-7"));
+  EXPECT_TRUE(std::filesystem::exists(scratch / "attempts.json.part-7"))
+      << "another process may be writing it";
+  EXPECT_TRUE(std::filesystem::exists(scratch / "mine.part-7"));
 }
 
 TEST(RunDirectory, IsLockedWhileItLives) {
@@ -117,7 +132,7 @@ TEST(RunDirectory, ResumesOnlyWhereARunIs) {
 TEST(RunDirectory, RefusesWhatCannotBeWritten) {
   const Scratch scratch;
   scratch.write("file", "x");
-  EXPECT_TRUE(says(refusal(scratch / "file"), "is no directory")) << refusal(scratch / "file");
+  EXPECT_TRUE(says(refusal(scratch / "file"), "is not a directory")) << refusal(scratch / "file");
   EXPECT_TRUE(says(refusal(scratch / "file/run"), "cannot be made")) << refusal(scratch / "file/run");
   EXPECT_TRUE(says(refusal("/proc/penstock"), "output.dir = \"/proc/penstock\" cannot be made"));
   EXPECT_TRUE(says(refusal("/proc"), "output.dir = \"/proc\" cannot be written")) << refusal("/proc");

@@ -62,10 +62,10 @@ TEST(StepTimeline, RefusesRanksThatAreNotAllThere) {
   StepTimeline step = timeline_of(program);
   step.ranks.pop_back();
   EXPECT_EQ(refusal(step),
-            "timeline.json: step 7: \"ranks\" is no list with as many ranks for each of 2 devices");
+            "timeline.json: step 7: \"ranks\" is not a list with as many ranks for each of 2 devices");
   step = timeline_of(program);
   step.ranks[4].pop_back();
-  EXPECT_NE(refusal(step).find("timeline.json: step 7, rank 4: is missing"), std::string::npos);
+  EXPECT_NE(refusal(step).find("timeline.json: step 7, rank 4: has "), std::string::npos);
   step = timeline_of(program);
   std::swap(step.ranks[5][1].start, step.ranks[5][1].end);
   EXPECT_EQ(refusal(step), "timeline.json: step 7, rank 5: op 1 ends before it starts");

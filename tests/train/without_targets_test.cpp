@@ -85,7 +85,7 @@ TEST(WithoutTargets, AnEvaluationHasNoLossWhichIsToldOnce) {
   }
   EXPECT_FALSE(told.outcome.summary.evaluation_loss);
   EXPECT_EQ(told.said,
-            std::vector<std::string>{"no token that is evaluated is a target, so evaluations have no loss"});
+            std::vector<std::string>{"no evaluated token is a target, so evaluations have no loss"});
 }
 
 }  // namespace

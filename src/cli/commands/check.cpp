@@ -75,11 +75,12 @@ void add_check_command(CLI::App& program, Exit& exit_code) {
     bool program = false;
   };
   const auto flags = std::make_shared<Flags>();
-  CLI::App* command =
-      program.add_subcommand("check", "Is this schedule legal? Exit 0: yes, 1: no, 2: unreadable.");
+  CLI::App* command = program.add_subcommand("check",
+                                             "Check whether a schedule is legal. Exit 0: yes, 1: no, 2: "
+                                             "unreadable.");
   command->add_option("file", flags->file, "a schedule as CSV")->required();
   command->add_flag("--json", flags->json, "findings as JSON on stdout");
-  command->add_flag("--program", flags->program, "the file is a program, as show --program prints it");
+  command->add_flag("--program", flags->program, "the file is a program, as printed by show --program");
   command->callback([flags, &exit_code] {
     const std::string text = files::read_text(flags->file, kLongestSchedule);
     exit_code = (flags->program ? check_program : check_schedule)(text, flags->file, flags->json);

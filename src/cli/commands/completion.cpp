@@ -12,7 +12,7 @@ namespace penstock::cli {
 void add_completion_command(CLI::App& program, Exit& exit_code) {
   const auto shell = std::make_shared<std::string>();
   CLI::App* command = program.add_subcommand(
-      "completion", "Print what completes command lines in a shell: source <(penstock completion bash)");
+      "completion", "Print a script for shell completion: source <(penstock completion bash)");
   command->add_option("shell", *shell, "the shell")->required()->check(CLI::IsMember({"bash"}));
   command->callback([&program, &exit_code, shell] {
     std::cout << bash_completion(interface_of(program));

@@ -63,36 +63,38 @@ std::string convert(const CLI::App& command, ConvertFlags& flags) {
 }
 
 void add_model_flags(CLI::App& command, ConvertFlags& flags) {
-  command.add_option("--to", flags.weights.form, "models: the form of the target; default: the other one")
+  command.add_option("--to", flags.weights.form, "models: format of the output; default: the other one")
       ->check(CLI::IsMember({"huggingface", "penstock"}));
   command
-      .add_option("--precision", flags.weights.precision, "models: of the written weights; default: as read")
+      .add_option("--precision", flags.weights.precision,
+                  "models: precision of the written weights; default: as read")
       ->check(CLI::IsMember({"f32", "bf16", "f16", "f64"}));
   command.add_option("--shard", flags.shard,
-                     "models: bytes of a file of weights, as in \"2 GB\"; default: 5 GB");
+                     "models: maximum bytes per weights file, as in \"2 GB\"; default: 5 GB");
   command.add_option("--config", flags.weights.config,
-                     "models: a config.json or run file with the model's shape; default: what is beside it");
+                     "models: a config.json or run file with the model's shape; default: the one next to the "
+                     "model");
 }
 
 void add_data_flags(CLI::App& command, ConvertFlags& flags) {
   command.add_option("--sentencepiece", flags.data.sentencepiece,
                      "text: a SentencePiece model; default: bytes are the tokens");
   command.add_flag("--jsonl", flags.data.json_lines,
-                   "text: each line is a JSON object; default: where names end in .jsonl, .ndjson or .json");
-  command.add_option("--key", flags.data.key, "text: the member of a JSON object that is a document's text")
+                   "text: each line is a JSON object; default: if the name ends in .jsonl, .ndjson or .json");
+  command.add_option("--key", flags.data.key, "text: key of a document's text in the JSON object")
       ->capture_default_str();
   command
       .add_option("--chat", flags.data.chat,
-                  "text: how the messages of a JSON object become text: chatml, llama3, or a file with the "
-                  "text of one turn, with {role} and {content}")
+                  "text: template that turns the messages of a JSON object into text: chatml, llama3, or a "
+                  "file with the text of one turn, with {role} and {content}")
       ->capture_default_str();
-  command.add_option("--loss", flags.data.loss, "text: the turns of conversations whose tokens are targets")
+  command.add_option("--loss", flags.data.loss, "text: conversation turns whose tokens are targets")
       ->check(CLI::IsMember({"assistant", "all"}))
       ->capture_default_str();
   command.add_flag("--append-eod", flags.data.append_end,
-                   "text: end each document with the tokenizer's token for that");
+                   "text: end each document with the tokenizer's end-of-text token");
   flags.data.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  command.add_option("--threads", flags.data.threads, "text: threads that encode; default: all cores")
+  command.add_option("--threads", flags.data.threads, "text: encoding threads; default: all cores")
       ->check(whole_number_from(1));
 }
 
@@ -101,7 +103,8 @@ void add_data_flags(CLI::App& command, ConvertFlags& flags) {
 void add_convert_command(CLI::App& program, Exit& exit_code) {
   const auto flags = std::make_shared<ConvertFlags>();
   CLI::App* command = program.add_subcommand(
-      "convert", "Models to Hugging Face's form and back; text and JSON lines to Megatron's .bin and .idx.");
+      "convert",
+      "Convert models to Hugging Face's format and back; text and JSON lines to Megatron's .bin and .idx.");
   command
       ->add_option("sources", flags->sources,
                    "a run directory, a checkpoint, a Hugging Face folder or a .safetensors file; or text and "
@@ -109,7 +112,7 @@ void add_convert_command(CLI::App& program, Exit& exit_code) {
       ->required();
   command
       ->add_option("-o,--output", flags->output,
-                   "a new folder for a model; PREFIX of PREFIX.bin and PREFIX.idx for text")
+                   "a new folder for a model; for text, PREFIX of PREFIX.bin and PREFIX.idx")
       ->required();
   add_model_flags(*command, *flags);
   add_data_flags(*command, *flags);

@@ -30,20 +30,19 @@ void add_explain_command(CLI::App& program, Exit& exit_code) {
   };
   const auto flags = std::make_shared<Flags>();
   CLI::App* command = program.add_subcommand("explain",
-                                             "What a configuration of Megatron-LM or torchtitan takes, what "
-                                             "limits it, and what would help. Exit 1: it "
-                                             "does not fit.");
+                                             "Explain what a Megatron-LM or torchtitan configuration takes, "
+                                             "what limits it, and what would help. Exit 1: it does not fit.");
   CLI::Option* megatron = command->add_option(
-      "--megatron", flags->today.megatron, "Megatron-LM's arguments, as one text: \"--num-layers 80 ...\"");
-  command->add_option("--torchtitan", flags->job, "a job file of torchtitan (TOML)")->excludes(megatron);
-  command->add_option("--gpus", flags->today.gpus, "devices in all (world size)")
+      "--megatron", flags->today.megatron, "Megatron-LM's arguments in one string: \"--num-layers 80 ...\"");
+  command->add_option("--torchtitan", flags->job, "a torchtitan job file (TOML)")->excludes(megatron);
+  command->add_option("--gpus", flags->today.gpus, "total number of devices (world size)")
       ->check(whole_number_from(1))
       ->required();
-  command->add_option("--hardware", flags->today.hardware, "a file of hardware/ by its name, or a path");
-  command->add_option("--memory-limit", flags->today.limit, "most bytes of a device, as in 70GB");
+  command->add_option("--hardware", flags->today.hardware, "name of a file in hardware/, or a path");
+  command->add_option("--memory-limit", flags->today.limit, "maximum bytes per device, as in 70GB");
   command->callback([flags, &exit_code] {
     require(!flags->today.megatron.empty() || !flags->job.empty(),
-            "which configuration? give --megatron \"ARGUMENTS\" or --torchtitan FILE");
+            "the configuration is missing; give --megatron \"ARGUMENTS\" or --torchtitan FILE");
     if (!flags->job.empty()) {
       flags->today.torchtitan = files::read_text(flags->job, kLongestJob);
       flags->today.origin = flags->job;

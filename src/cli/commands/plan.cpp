@@ -113,8 +113,9 @@ void write_files(const plan::Question& question, const plan::Plan& plan, const F
 // Returns Exit::No (1) if the first configuration does not fit.
 Exit answer(const plan::Question& question, const Flags& flags) {
   if (question.cluster.trainer && !flags.run_file.empty())
-    throw InputError("--run-file is of Penstock's own trainer; --export writes the configuration of " +
-                     std::string(question.cluster.trainer->name));
+    throw InputError(
+        "--run-file works only with Penstock's own trainer; --export writes the configuration of " +
+        std::string(question.cluster.trainer->name));
   if (question.cluster.trainer == nullptr && !flags.exported.empty())
     throw InputError(
         "--export writes the configuration of --engine megatron or torchtitan; expected one of them, not " +
@@ -125,7 +126,7 @@ Exit answer(const plan::Question& question, const Flags& flags) {
   const plan::Candidate& first = plan.result.best[0];
   if (!flags.json && !question.assumed.empty())
     std::cout << question.options.cluster.hardware
-              << " leaves open, assumed: " << join(question.assumed, ", ") << "\n";
+              << " does not give these, assumed: " << join(question.assumed, ", ") << "\n";
   if (flags.json) {
     std::cout << plan::print_answer_json(question, plan);
   } else if (flags.explain) {
@@ -143,14 +144,14 @@ void refuse_idle_flags(const Flags& flags) {
   if (!flags.from.empty()) {
     Flags alone;
     alone.from = flags.from;
-    if (flags != alone) throw InputError("--from asks about one run; leave out the other words");
+    if (flags != alone) throw InputError("--from takes one run; leave out the other arguments");
     return;
   }
   const bool table = !flags.score.empty() || !flags.fit.empty();
   if (!flags.score.empty() && !flags.fit.empty())
     throw InputError("--score and --fit are both given; keep one");
   if (!flags.fit.empty() && flags.json)
-    throw InputError("--json is of plans and --score; --fit prints its constants as a text");
+    throw InputError("--json works for plans and --score; --fit prints its constants as text");
   if (table && !flags.file.empty())
     throw InputError("\"" + printable(flags.file) + "\" and --score or --fit are both given; keep one");
   plan::QuestionFlags folder;
@@ -160,7 +161,7 @@ void refuse_idle_flags(const Flags& flags) {
                     flags.print_config || overrides_of(folder) != overrides_of(flags.question);
   if (table && asks)
     throw InputError(
-        "--explain, --run-file and the flags of a question are of plans, --report of plans and --score; "
+        "--explain, --run-file and the flags of a question work for plans, --report for plans and --score; "
         "leave out --score and --fit");
   if (!table && flags.file.empty() && flags.question.model.empty())
     throw InputError(
@@ -170,8 +171,9 @@ void refuse_idle_flags(const Flags& flags) {
                        !flags.write.empty() || !flags.report.empty();
   if (flags.print_config && answers)
     throw InputError(
-        "--print-config prints the plan file and plans nothing; leave out the flags of an answer");
-  if (!flags.checked.empty() && flags.fit.empty()) throw InputError("--checked is of --fit; give --fit too");
+        "--print-config prints the plan file and plans nothing; leave out --json and the flags that write "
+        "files");
+  if (!flags.checked.empty() && flags.fit.empty()) throw InputError("--checked needs --fit; give --fit too");
   std::error_code error;
   if (!flags.checked.empty() &&
       std::filesystem::equivalent(std::filesystem::absolute(flags.checked).parent_path(), flags.fit, error))
@@ -193,17 +195,19 @@ void refuse_idle_flags(const Flags& flags) {
 Exit carry_out(const Flags& flags, const std::vector<std::string>& overrides) {
   refuse_idle_flags(flags);
   if (!flags.from.empty() && !overrides.empty())
-    throw InputError("\"" + printable(overrides.front()) + "\": --from asks about one run as it is");
+    throw InputError("\"" + printable(overrides.front()) +
+                     "\": --from takes one run as it is; leave this out");
   if (!flags.from.empty()) {
     std::cout << propose_layers(flags.from);
     return Exit::Done;
   }
   if ((!flags.score.empty() || !flags.fit.empty()) && !overrides.empty())
-    throw InputError("\"" + printable(overrides.front()) + "\": keys are of a plan file");
+    throw InputError("\"" + printable(overrides.front()) +
+                     "\": only plans take keys of a plan file; leave this out");
   for (const std::string& override : overrides) {
     if (!flags.explain && override.starts_with("--layout."))
       throw InputError("\"" + printable(override) +
-                       "\": [layout] is what --explain explains; give --explain too");
+                       "\": [layout] works only with --explain; give --explain too");
   }
   if (!flags.score.empty()) return score_table(flags);
   if (!flags.fit.empty()) return fit_constants(flags);
@@ -225,27 +229,27 @@ Exit carry_out(const Flags& flags, const std::vector<std::string>& overrides) {
 void add_plan_command(CLI::App& program, Exit& exit_code) {
   const auto flags = std::make_shared<Flags>();
   CLI::App* command = program.add_subcommand(
-      "plan", "The best way to run a model on a cluster: time, memory, and why. Exit 1: nothing fits.");
+      "plan", "Find the best way to run a model on a cluster: time, memory, and why. Exit 1: nothing fits.");
   command->add_option("file", flags->file, "a plan file (TOML); --section.key VALUE overrides it");
   command->add_flag("--json", flags->json, "the answer as JSON on stdout");
-  command->add_flag("--explain", flags->explain, "the configuration of [layout] alone, with every term");
+  command->add_flag("--explain", flags->explain,
+                    "explain only the configuration of [layout], with every term");
   command->add_option("--run-file", flags->run_file, "write the winner's run file here");
   command->add_option(
       "--engine", flags->question.engine,
-      "cluster.engine: penstock, megatron or torchtitan and only what it can do, or an engine file");
-  command->add_option(
-      "--export", flags->exported,
-      "with --engine megatron or torchtitan: write the winner's arguments, or job file, here");
+      "cluster.engine: penstock; megatron or torchtitan, with only what it supports; or an engine file");
+  command->add_option("--export", flags->exported,
+                      "with --engine megatron or torchtitan: write the winner's arguments or job file here");
   command->add_option("--report", flags->report, "write the plan as an HTML page here");
-  command->add_option("--score", flags->score, "predict the rows of a published table, beside its figures");
+  command->add_option("--score", flags->score, "predict the rows of a published table, next to its figures");
   command->add_option(
       "--checked", flags->checked,
-      "With --fit: write each published run's errors where it was left out, for the intervals of plans");
+      "with --fit: write each published run's errors when left out of the fit, for the intervals of plans");
   command->add_option("--fit", flags->fit,
                       "fit the constants of the hardware files on the tables of this folder");
   command->add_option("--from", flags->from,
-                      "propose layers for the ranks of this run (a directory), under way or finished, if "
-                      "some are slow");
+                      "propose layers for the ranks of this run directory, running or finished, if some are "
+                      "slow");
   command->add_option("--model", flags->question.model,
                       "without a plan file: a known model (llama-70b-gqa), or a folder with a config.json");
   command->add_option("--gpus", flags->question.gpus, "cluster.gpus")->check(whole_number_from(1));
@@ -254,9 +258,9 @@ void add_plan_command(CLI::App& program, Exit& exit_code) {
       ->add_option("--batch", flags->question.batch, "workload.global_batch; default 32 without a plan file")
       ->check(whole_number_from(1));
   command->add_option("--hardware", flags->question.hardware,
-                      "cluster.hardware; with --score and --fit the folder of hardware files");
+                      "cluster.hardware; with --score and --fit: the folder of hardware files");
   command->add_option("--write", flags->write, "write the question as a plan file here");
-  command->add_flag("--print-config", flags->print_config, "print the question as a plan file and end");
+  command->add_flag("--print-config", flags->print_config, "print the question as a plan file and exit");
   command->allow_extras();
   command->footer("Each key of the plan file can be given here too, as --section.key VALUE:\n\n" +
                   plan::options_help());

@@ -14,21 +14,23 @@ void add_profile_command(CLI::App& program, Exit& exit_code) {
       "profile", "Measure this machine, in under two minutes, and write its hardware file for plan.");
   command
       ->add_option("--ranks", flags->ranks,
-                   "measure with so many ranks at work, threads of this process; default: 2 (1 on one core), "
-                   "or one for each card; not under mpirun")
+                   "ranks that work during measurements, as threads of this process; default: 2 (1 on one "
+                   "core), or one per card; not under mpirun")
       ->check(whole_number_from(1));
-  command->add_option("--threads", flags->threads, "of each rank; default: the cores over the ranks")
+  command
+      ->add_option("--threads", flags->threads, "threads per rank; default: the cores divided by the ranks")
       ->check(whole_number_from(1));
   command->add_option("--out", flags->out,
-                      "the hardware file; default: stdout, and kept in the cache folder for simulate");
-  command->add_option("--name", flags->name, "what the file calls the machine; default this-machine");
+                      "hardware file to write; default: stdout, and kept in the cache folder for simulate");
+  command->add_option("--name", flags->name, "name of the machine in the file; default: this-machine");
   command->add_option("--precision", flags->precision,
-                      "bf16 or f32, what will be trained in; default: bf16 where the processor has it");
-  command->add_option("--device", flags->device, "cpu or cuda, what will be trained on; default cpu");
+                      "precision of training, bf16 or f32; default: bf16 if the processor has it");
+  command->add_option("--device", flags->device, "device of training, cpu or cuda; default: cpu");
   command->add_flag("--quick", flags->quick,
-                    "in less than a minute: fewer repeats, products in the one precision");
+                    "finish in less than a minute: fewer repeats, products in one precision only");
   command->add_option("--budget", flags->budget,
-                      "seconds of repeats for each figure, 0: each once; default 0.15, with --quick 0.04");
+                      "seconds of repeats per figure; 0: measure each once; default: 0.15, with --quick "
+                      "0.04");
   command->callback([flags, &exit_code] { exit_code = profile_machine(*flags); });
 }
 

@@ -49,8 +49,8 @@ void add_report_command(CLI::App& program, Exit& exit_code) {
   command->add_option("sources", flags->sources, "run directories, run files (TOML) or schedules (CSV)")
       ->required();
   command->add_option("-o,--output", flags->output,
-                      "the page; default: report.html, in the run directory if it is one");
-  command->add_option("--trace", flags->trace, "write a Chrome trace of all of them there");
+                      "the page; default: report.html, in the run directory if that is the only source");
+  command->add_option("--trace", flags->trace, "write a Chrome trace of all sources here");
   command->callback([flags, &exit_code] {
     check_output("--output", flags->output);
     check_output("--trace", flags->trace);

@@ -56,8 +56,8 @@ std::string notes(const ShowFlags& flags) {
     text += "every stage lives on two devices: two copies of the parameters\n";
   if (!generator.fixed_gradient_order) {
     text +=
-        "adds weight gradients in another micro-batch order than 1f1b: equal to it to a tolerance, not in "
-        "every bit\n";
+        "adds weight gradients in another micro-batch order than 1f1b: equal within a tolerance, not bit "
+        "for bit\n";
   }
   if (generator.made_for_costs)
     text += "its order comes from: " + schedule::make_greedy(request_of(flags.schedule)).origin() + "\n";
@@ -72,8 +72,7 @@ void refuse_idle_costs(const ShowFlags& flags) {
   if (!given || (!flags.compare && !name.empty() && schedule::find_generator(name).made_for_costs)) return;
   throw InputError(
       "--forward, --input, --weight, --transfer, --costs, --memory-limit: only greedy is made for given "
-      "costs; "
-      "with other schedules they are of simulate");
+      "costs; for other schedules give them to simulate");
 }
 
 // Simulates a program with F = 1, B = 2, I = W = 1, vocabulary visits 1/2.
@@ -122,7 +121,8 @@ std::string grid_of(const ShowFlags& flags, const schedule::Schedule& schedule) 
   if (flags.schedule.exchange != "off") {
     options.signs = exchange_signs(schedule, lower_legal(schedule, flags.schedule));
     text += "exchange " + flags.schedule.exchange +
-            ": \"-\" others attend to a part of the action's context, \"+\" the device attends for another\n";
+            ": \"-\" other devices attend to a part of the action's context, \"+\" the device attends for "
+            "another\n";
   }
   return text + report::grid(schedule, options);
 }
@@ -157,7 +157,7 @@ std::string comparison(const ScheduleFlags& flags) {
 std::string show(ShowFlags flags) {
   if (flags.format.empty()) flags.format = flags.mesh.wanted ? "text" : "grid";
   if (flags.mesh.wanted) return mesh_drawing(flags.mesh, std::max(flags.schedule.devices, 1), flags.format);
-  if (flags.format == "text") throw InputError("--format text is of --mesh; use grid");
+  if (flags.format == "text") throw InputError("--format text needs --mesh; use grid");
   refuse_idle_costs(flags);
   if (flags.compare) return comparison(flags.schedule);
   if (flags.schedule.name.empty() && flags.schedule.file.ends_with(".toml")) return show_run(flags);
@@ -170,9 +170,9 @@ std::string show(ShowFlags flags) {
   const bool offloads = flags.schedule.offload != 0;
   if (offloads || flags.schedule.vocabulary_parallel)
     throw InputError(std::string(offloads ? "--offload" : "--vocabulary-parallel") +
-                     " is of programs: add --program, --format svg or --format trace");
+                     " needs a program: add --program, --format svg or --format trace");
   if (flags.schedule.exchange != "off" && flags.format != "grid")
-    throw InputError("--exchange is of programs: add --program, --format grid, svg or trace");
+    throw InputError("--exchange needs a program: add --program, --format grid, svg or trace");
   if (flags.format == "csv") return schedule::to_csv(schedule);
   if (flags.format == "json") return schedule::to_json(schedule) + "\n";
   return grid_of(flags, schedule);
@@ -187,18 +187,20 @@ void add_show_command(CLI::App& program, Exit& exit_code) {
   add_schedule_flags(*command, flags->schedule);
   add_cost_flags(*command, flags->times, flags->costs);
   CLI::Option* format = command->add_option("--format", flags->format,
-                                            "grid, csv, json, svg or trace; of a mesh text, json or svg");
+                                            "grid, csv, json, svg or trace; for a mesh text, json or svg");
   format->check(CLI::IsMember({"grid", "csv", "json", "svg", "trace", "text"}));
-  CLI::Option* lowered = command->add_flag(
-      "--program", flags->program, "the lowered program as text instead: transfers and optimizer step added");
+  CLI::Option* lowered = command->add_flag("--program", flags->program,
+                                           "print the lowered program as text instead: with transfers and "
+                                           "optimizer step");
   CLI::Option* compare = command->add_flag("--compare", flags->compare,
-                                           "a table of all schedules at the size given by -p, -m and -n");
+                                           "print a table of all schedules at the size given by -p, -m and "
+                                           "-n");
   lowered->excludes(format);
   for (const char* of_one_schedule : {"file", "--schedule", "--chunks", "--group", "--offload",
                                       "--vocabulary-parallel", "--exchange", "--exchange-limit"})
     compare->excludes(command->get_option(of_one_schedule));
   compare->excludes(format)->excludes(lowered);
-  command->add_flag("--colour", flags->colour, "colours in a pipe too");
+  command->add_flag("--colour", flags->colour, "use colours in a pipe too");
   add_mesh_flags(*command, flags->mesh, {"--help", "-p", "--format"});
   command->callback([flags, &exit_code] {
     std::cout << show(*flags);

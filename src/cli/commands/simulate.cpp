@@ -40,7 +40,7 @@ void print_for_people(const Simulated& simulated) {
   if (simulated.measured.empty()) return;
   const MeasuredStep& step = simulated.measured[simulated.typical];
   std::cout << "\n"
-            << step.label << " measured, beside simulated from its own action times\n"
+            << step.label << " measured, next to simulated from its own action times\n"
             << sim::to_comparison(step.result, simulated.result);
 }
 
@@ -70,9 +70,9 @@ void refuse_idle_simulation_flags(const SimulateFlags& flags) {
   if (!flags.costs.empty() && flags.times != sim::UnitTimes{})
     throw InputError(
         "--forward, --backward, --input, --weight, --transfer, --copy, --visit, --attention-share and "
-        "--stage-layers are unit times; --costs brings a table instead: keep one");
+        "--stage-layers are unit times; --costs gives a table instead: keep one");
   if (flags.times.copy != sim::UnitTimes{}.copy && flags.schedule.offload == 0)
-    throw InputError("--copy: there are copies only with --offload");
+    throw InputError("--copy needs --offload; without it nothing is copied");
   if (flags.sweep.empty() && !flags.plot.empty())
     throw InputError("--plot draws a sweep; give --sweep KEY=V1,V2,... too");
   if (!flags.sweep.empty() && (!flags.report.empty() || !flags.trace.empty()))
@@ -107,52 +107,50 @@ Exit carry_out_simulation(const SimulateFlags& flags, const std::vector<std::str
 void add_simulate_command(CLI::App& program, Exit& exit_code) {
   const auto flags = std::make_shared<SimulateFlags>();
   CLI::App* command = program.add_subcommand(
-      "simulate", "Simulate a schedule, a run file, or a finished run beside what it measured.");
+      "simulate", "Simulate a schedule, a run file, or a finished run next to its measurements.");
   add_schedule_flags(*command, flags->schedule);
   command->get_option("file")->description("a schedule (CSV), a run file (TOML), or a run directory");
   add_cost_flags(*command, flags->times, flags->costs);
   command->add_option("--backward", flags->times.backward, "seconds of a B");
   command->add_option("--copy", flags->times.copy, "seconds to copy a whole record, one way, with --offload");
-  command->add_option("--visit", flags->times.visit, "seconds of a visit of the vocabulary (LOSS)");
+  command->add_option("--visit", flags->times.visit, "seconds of a vocabulary visit (LOSS)");
   command
       ->add_option("--attention-share", flags->times.attention,
-                   "what of F, B and I is attention, 0 to 1, in the mean over slices: it grows with the "
+                   "attention's share of F, B and I, 0 to 1, as the mean over slices: it grows with the "
                    "slice's number")
       ->check(share());
   command
       ->add_option("--stage-layers", flags->times.layers,
-                   "layers of a stage, at each of which help is served")
+                   "layers per stage, at each of which exchanged attention is served")
       ->check(whole_number_from(1));
   command
       ->add_option(
           "--step", flags->step,
-          "with the documents of that step of the run's data, of the replica with the most work; run "
-          "files")
+          "use this step's documents of the run's data, from the replica with the most work; run files")
       ->check(whole_number_from(1));
   command
       ->add_option("--change", flags->changes,
                    "what if: device:2=1.5, link:0-1=4, kind:W=0.5 (times as long); may be repeated")
       ->allow_extra_args(false);
   command->add_option("--expert-load", flags->expert_load,
-                      "what if the busiest expert rank had so many times the mean rows; run files");
+                      "what if the busiest expert rank had this many times the mean rows; run files");
   command->add_option("--attention", flags->attention,
-                      "what if attention took so many times as long; run files");
+                      "what if attention took this many times as long; run files");
   command->add_option("--hardware", flags->hardware,
-                      "speeds of this hardware file; or assumed, measuring nothing; default: this machine's "
-                      "profile, measured "
-                      "once; run files");
+                      "hardware file with the speeds; or assumed, to measure nothing; default: this "
+                      "machine's profile, measured once; run files");
   command->add_option("--copy-gbps", flags->copy_gbps,
-                      "offloading copies at so many 1e9 bytes a second and direction instead; run files");
+                      "rate of offloading copies instead, in 1e9 bytes per second and direction; run files");
   command->add_option("--sweep", flags->sweep,
-                      "a table over values of one key: slices=1,2,4,8,16; with --schedule the seconds given "
-                      "are those of a whole micro-batch on a device, shared out among its slices and chunks");
-  command->add_option("--plot", flags->plot, "with --sweep: draw makespan and peak memory there (SVG)");
+                      "a table over values of one key: slices=1,2,4,8,16; with --schedule the given seconds "
+                      "are for a whole micro-batch on a device, divided among its slices and chunks");
+  command->add_option("--plot", flags->plot, "with --sweep: draw makespan and peak memory here (SVG)");
   command->add_flag("--processor-time", flags->processor_time,
-                    "of a run directory: actions take the processor seconds that they used, for runs whose "
+                    "run directories: time actions by the processor seconds that they used, for runs whose "
                     "ranks shared cores");
   command->add_flag("--json", flags->json, "the result as JSON on stdout");
-  command->add_option("--report", flags->report, "write an HTML report there");
-  command->add_option("--trace", flags->trace, "write a Chrome trace there");
+  command->add_option("--report", flags->report, "write an HTML report here");
+  command->add_option("--trace", flags->trace, "write a Chrome trace here");
   command->allow_extras();
   command->callback(
       [command, flags, &exit_code] { exit_code = carry_out_simulation(*flags, command->remaining()); });

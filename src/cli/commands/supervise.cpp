@@ -62,7 +62,7 @@ run::Options options_of(const std::vector<std::string>& command) {
   while (file < words.size() && words[file].starts_with("-")) file += value_follows(words[file]) ? 2 : 1;
   if (file >= words.size())
     throw InputError(
-        "the command trains no run file; expected penstock supervise -- [mpirun ...] penstock train "
+        "the command does not train a run file; expected penstock supervise -- [mpirun ...] penstock train "
         "RUN.toml ...");
   return run::read_options(words[file], keys_among(words));
 }
@@ -83,7 +83,7 @@ Recorded recorded_of(const std::string& directory) {
 Recorded recorded_now(const std::string& directory, const Recorded& known) try {
   return recorded_of(directory);
 } catch (const InputError& failure) {
-  tell(std::string(failure.what()) + "; what the last attempt has done is not known");
+  tell(std::string(failure.what()) + "; the last attempt's progress is unknown");
   return known;
 }
 
@@ -141,7 +141,7 @@ void require_all(const MpirunCommand& command, const NamedHosts& named) {
   if (!missing.empty()) missing = without(missing, hosts_that_answer(command, {named.options, missing}));
   if (!missing.empty())
     throw InputError("mpirun starts nothing on " + names_of(missing) + ", named by " +
-                     command[named.options.front()] + "; leave out what is not there");
+                     command[named.options.front()] + "; leave out missing hosts");
 }
 
 // Returns the command for another attempt: on the hosts that answer if the mesh follows the ranks, otherwise
@@ -154,13 +154,13 @@ std::optional<MpirunCommand> command_on_what_is_left(const MpirunCommand& comman
     if (left.size() == named.hosts.size()) return command;
     const std::string lost = "mpirun starts nothing on " + names_of(without(named.hosts, left));
     if (mesh_follows && !left.empty()) {
-      tell(lost + "; goes on with " + names_of(left));
+      tell(lost + "; continues with " + names_of(left));
       return on_hosts(command, named, left);
     }
     if (look == 0)
       tell(lost + "; waits for " +
            (mesh_follows ? "a host" : "all hosts, since parallel.dp is not \"auto\""));
-    if (look == looks) tell(lost + " after " + counted(looks + 1, "look") + ": gives up");
+    if (look == looks) tell(lost + " after " + counted(looks + 1, "check") + ": gives up");
     if (look == looks || !pause_for(pause)) return {};
   }
   return {};
@@ -241,9 +241,9 @@ Exit supervise(const SuperviseFlags& flags) {
 void add_supervise_command(CLI::App& program, Exit& exit_code) {
   const auto flags = std::make_shared<SuperviseFlags>();
   CLI::App* command = program.add_subcommand(
-      "supervise",
-      "Carry out a training command, and start it again from its newest checkpoint when it fails.");
-  command->add_option("--restarts", flags->restarts, "give up after so many")->check(whole_number_from(0));
+      "supervise", "Run a training command, and restart it from its newest checkpoint when it fails.");
+  command->add_option("--restarts", flags->restarts, "give up after this many restarts")
+      ->check(whole_number_from(0));
   command->prefix_command();
   command->footer("The command follows: penstock supervise -- [mpirun ...] penstock train RUN.toml ...");
   command->callback([command, flags, &exit_code] {

@@ -172,10 +172,11 @@ void require_free(const std::string& prefix) {
   std::error_code error;
   const fs::path folder = fs::path(prefix).parent_path();
   if (!folder.empty() && !fs::is_directory(folder, error))
-    throw InputError(printable(folder.string(), 500) + " is no directory; make it, or name another target");
+    throw InputError(printable(folder.string(), 500) +
+                     " is not a directory; make it, or name another target");
   for (const char* extension : {".bin", ".idx", ".mask"}) {
     if (fs::exists(prefix + extension, error))
-      throw InputError(printable(prefix, 500) + extension + " is there already; name another target");
+      throw InputError(printable(prefix, 500) + extension + " already exists; name another target");
   }
 }
 

@@ -52,7 +52,7 @@ class NewFolder {
     if (path_.empty()) throw InputError("-o \"\" names no folder");
     std::error_code error;
     if (fs::exists(path_, error) && !fs::is_empty(path_, error))
-      throw InputError(printable(path_, 500) + " is there already; name another target");
+      throw InputError(printable(path_, 500) + " already exists; name another target");
     const std::string parent = fs::path(temporary_).parent_path();
     if (!parent.empty() && !fs::is_directory(parent, error))
       throw InputError(printable(path_, 500) + " cannot be made: there is no folder \"" +

@@ -29,7 +29,7 @@ std::string description_of(const std::string& path) {
     if (fs::exists(candidate, error)) return candidate.lexically_normal().string();
   }
   throw InputError(printable(path, 500) +
-                   ": neither a config.json nor a run.toml is beside it; give --config");
+                   ": there is neither a config.json nor a run.toml next to it; give --config");
 }
 
 // The longest sequence that the model supports.

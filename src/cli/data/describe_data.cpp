@@ -38,7 +38,7 @@ std::vector<Tokens> read_lengths(const std::string& path) {
     const auto length = parse_integer(trim(entry));
     if (!length || *length < 1 || *length >= std::int64_t{1} << 40)
       throw InputError(path + ", line " + std::to_string(line) + ": \"" + printable(entry) +
-                       "\" is no number of tokens of a document");
+                       "\" is not a number of tokens of a document");
     lengths.push_back(*length);
   }
   if (lengths.empty()) throw InputError(path + ": no document's length");

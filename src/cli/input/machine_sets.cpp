@@ -17,8 +17,8 @@ plan::HardwareSet read_hardware_folder(const std::string& folder) {
   std::error_code error;
   if (!fs::is_directory(folder, error))
     throw InputError("\"" + printable(folder) +
-                     "\" is no folder; --hardware names one of hardware files here, "
-                     "of which the table's rows name theirs");
+                     "\" is not a folder; here --hardware names a folder of hardware files, among them those "
+                     "of the table's rows");
   plan::HardwareSet set;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
     if (entry.path().extension() != ".toml") continue;

@@ -38,7 +38,7 @@ void add_mesh_flags(CLI::App& command, MeshFlags& flags, const std::vector<std::
   const std::vector<CLI::Option*> others = command.get_options();
   CLI::Option* mesh =
       command.add_flag("--mesh", flags.wanted,
-                       "instead of a schedule, the ranks of a mesh and their groups: text, svg or json");
+                       "draw the ranks of a mesh and their groups instead of a schedule: text, svg or json");
   for (CLI::Option* other : others) {
     const bool is_shared =
         std::ranges::any_of(shared, [&](const std::string& name) { return other->check_name(name); });
@@ -49,10 +49,10 @@ void add_mesh_flags(CLI::App& command, MeshFlags& flags, const std::vector<std::
                                                 {"-c,--context", &flags.context},
                                                 {"-e,--expert", &flags.expert},
                                                 {"--gpus-per-node", &flags.gpus_per_node}};
-  const char* meanings[] = {"of --mesh: replicas of the pipeline", "of --mesh: tensor-parallel ranks",
-                            "of --mesh: context-parallel ranks",
-                            "of --mesh: expert-parallel ranks, out of t · c · d",
-                            "of --mesh: ranks on a node, which the picture then shows"};
+  const char* meanings[] = {"with --mesh: replicas of the pipeline", "with --mesh: tensor-parallel ranks",
+                            "with --mesh: context-parallel ranks",
+                            "with --mesh: expert-parallel ranks, out of t · c · d",
+                            "with --mesh: ranks per node, shown in the picture"};
   for (std::size_t i = 0; i < std::size(sizes); ++i) {
     command.add_option(sizes[i].first, *sizes[i].second, meanings[i])
         ->check(whole_number_from(1))
@@ -64,7 +64,8 @@ std::string mesh_drawing(const MeshFlags& flags, int pipeline, const std::string
   const report::MeshPicture picture{.mesh = mesh_of(flags, pipeline), .ranks_per_node = flags.gpus_per_node};
   if (format == "svg") return report::mesh_svg(picture);
   if (format == "json") return report::mesh_json(picture);
-  require(format == "text", "--format " + format + " is of schedules; with --mesh use text, svg or json");
+  require(format == "text",
+          "--format " + format + " works only for schedules; with --mesh use text, svg or json");
   return report::mesh_text(picture);
 }
 

@@ -49,7 +49,7 @@ void check_output(const std::string& flag, const std::string& path) {
   std::error_code error;
   if (fs::is_directory(path, error)) throw InputError(said + " is a folder; name a file");
   if (fs::exists(path, error) && !fs::is_regular_file(path, error))
-    throw InputError(said + " is no regular file, and would be replaced by one; name another");
+    throw InputError(said + " is not a regular file, and would be replaced by one; name another");
   const std::string parent = fs::path(path).parent_path(), folder = parent.empty() ? "." : parent;
   if (!fs::is_directory(folder, error))
     throw InputError(said + ": there is no folder \"" + printable(folder, 500) + "\"");
@@ -61,8 +61,7 @@ void check_new_output(const std::string& flag, const std::string& path) {
   check_output(flag, path);
   std::error_code error;
   if (!path.empty() && fs::exists(path, error))
-    throw InputError(flag + " " + printable(path, 500) +
-                     " is there already; name another file, or remove it");
+    throw InputError(flag + " " + printable(path, 500) + " already exists; name another file, or remove it");
 }
 
 void check_apart(const std::vector<Output>& outputs, const std::vector<std::string>& inputs) {
@@ -74,7 +73,7 @@ void check_apart(const std::vector<Output>& outputs, const std::vector<std::stri
     }
     for (std::size_t j = 0; j < i; ++j) {
       if (is_one_file(outputs[i].path, outputs[j].path))
-        throw InputError(said + " is the file of " + outputs[j].flag + " too; name another");
+        throw InputError(said + " is also the file of " + outputs[j].flag + "; name another");
     }
   }
 }

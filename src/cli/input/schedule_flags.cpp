@@ -29,10 +29,10 @@ void require_given(int value, const char* flag, const char* meaning) {
 }  // namespace
 
 void add_schedule_flags(CLI::App& command, ScheduleFlags& flags) {
-  command.add_option("file", flags.file, "a schedule as CSV, or a run file, instead of --schedule");
+  command.add_option("file", flags.file, "a schedule (CSV) or a run file, instead of --schedule");
   command.add_option("--schedule", flags.name, "one of: " + known_schedules());
-  command.add_option("-p,--devices", flags.devices, "devices of the pipeline")->check(whole_number_from(1));
-  command.add_option("-m,--micro-batches", flags.micro_batches, "micro-batches of a step")
+  command.add_option("-p,--devices", flags.devices, "pipeline devices")->check(whole_number_from(1));
+  command.add_option("-m,--micro-batches", flags.micro_batches, "micro-batches per step")
       ->check(whole_number_from(1));
   const auto take_slices = [&flags](const std::string& list) {
     flags.slices.clear();
@@ -41,7 +41,7 @@ void add_schedule_flags(CLI::App& command, ScheduleFlags& flags) {
   };
   command
       .add_option_function<std::string>("-n,--slices", take_slices,
-                                        "slices of a micro-batch; or a list, one for each: 8,4,16")
+                                        "slices per micro-batch; or a list, one number for each: 8,4,16")
       ->check(whole_numbers_from(1));
   command.add_option("-v,--chunks", flags.chunks, "stages per device; default: the schedule's own")
       ->check(whole_number_from(1));
@@ -49,18 +49,18 @@ void add_schedule_flags(CLI::App& command, ScheduleFlags& flags) {
       ->check(whole_number_from(0));
   command.add_option(
       "--memory-limit", flags.memory_limit,
-      "of greedy: micro-batches' worth of records that a device may hold, 1 or more, default p as "
-      "1f1b; or bytes, as in 6GiB, with records in --costs");
-  command.add_option("--offload", flags.offload, "share of each record that leaves its device, 0 to 1")
+      "greedy only: records that a device may hold, in micro-batches, 1 or more, default p as in 1f1b; or in "
+      "bytes, as in 6GiB, if --costs has records");
+  command.add_option("--offload", flags.offload, "fraction of each record to offload, 0 to 1")
       ->check(share());
   command.add_flag(
       "--vocabulary-parallel", flags.vocabulary_parallel,
       "shard the vocabulary over the devices (slimpipe, or a file whose devices keep slots): the program "
-      "gets visits of all of them");
+      "gets vocabulary visits on all of them");
   command
       .add_option("--exchange", flags.exchange,
                   "context exchange (slimpipe, or a file whose devices keep slots), off, paired or levelled: "
-                  "devices attend for others")
+                  "devices compute attention for others")
       ->check(CLI::IsMember({"off", "paired", "levelled"}));
   command
       .add_option("--exchange-limit", flags.exchange_limit, "K,V slices that a device may send in one slot")
@@ -74,32 +74,36 @@ void refuse_beside_file(const ScheduleFlags& flags) {
                      printable(flags.name) + "\")");
   if (flags.devices > 0 || flags.micro_batches > 0 || !flags.slices.empty() || flags.chunks > 0 ||
       flags.group > 0)
-    throw InputError("-p, -m, -n, -v and --group are of --schedule; " + file + " has sizes of its own");
+    throw InputError("-p, -m, -n, -v and --group need --schedule; " + file + " has its own sizes");
 }
 
 void refuse_beside_run(const ScheduleFlags& flags) {
   refuse_beside_file(flags);
   if (flags.offload != 0)
-    throw InputError("--offload is of schedules; a run file has the key memory.offload");
+    throw InputError("--offload works only for schedules; a run file has the key memory.offload");
   if (flags.vocabulary_parallel)
-    throw InputError("--vocabulary-parallel is of schedules; a run file says schedule.vocabulary_parallel");
+    throw InputError(
+        "--vocabulary-parallel works only for schedules; a run file has the key "
+        "schedule.vocabulary_parallel");
   if (flags.exchange != "off")
-    throw InputError("--exchange is of schedules; a run file says schedule.exchange");
+    throw InputError("--exchange works only for schedules; a run file has the key schedule.exchange");
   if (flags.exchange_limit != ScheduleFlags{}.exchange_limit)
-    throw InputError("--exchange-limit is of schedules; a run file says schedule.exchange_limit");
+    throw InputError(
+        "--exchange-limit works only for schedules; a run file has the key schedule.exchange_limit");
   if (!flags.memory_limit.empty())
-    throw InputError("--memory-limit is of schedules; a run file has the key memory.limit");
+    throw InputError("--memory-limit works only for schedules; a run file has the key memory.limit");
 }
 
 schedule::Schedule make_schedule(const ScheduleFlags& flags) {
   if (flags.exchange == "off" && flags.exchange_limit != ScheduleFlags{}.exchange_limit)
-    throw InputError("--exchange-limit: there is exchange only with --exchange paired or levelled");
+    throw InputError("--exchange-limit needs --exchange paired or levelled");
   if (!flags.file.empty()) {
     refuse_beside_file(flags);
     return schedule::parse_csv(files::read_text(flags.file, kLongestSchedule), flags.file);
   }
   if (flags.name.empty())
-    throw InputError("which schedule? give a CSV file, or --schedule NAME -p DEVICES -m MICRO_BATCHES");
+    throw InputError(
+        "the schedule is missing; give a CSV file, or --schedule NAME -p DEVICES -m MICRO_BATCHES");
   return schedule::generate(flags.name, request_of(flags));
 }
 

@@ -74,7 +74,7 @@ void give_limit(StageCosts& costs, const std::string& limit, int chunks, const s
   const std::string given = "--memory-limit " + printable(limit) + ": ";
   if (const auto micro_batches = parse_number(limit)) {
     if (*micro_batches < 1)
-      throw InputError(given + "a device holds a micro-batch at least; expected 1 or more, or bytes");
+      throw InputError(given + "a device holds at least one micro-batch; expected 1 or more, or bytes");
     costs.limit = static_cast<Bytes>(std::floor(std::min(*micro_batches, 1e9) * chunks));
     return;
   }
@@ -95,11 +95,12 @@ void add_cost_flags(CLI::App& command, sim::UnitTimes& times, std::string& costs
   command.add_option("--forward", times.forward, "seconds of an F");
   command.add_option("--input", times.input, "seconds of an I");
   command.add_option("--weight", times.weight, "seconds of a W");
-  command.add_option("--transfer", times.transfer, "seconds from device to device; occupies nothing");
+  command.add_option("--transfer", times.transfer,
+                     "seconds from device to device; a delay that occupies no link");
   command.add_option(
       "--costs", costs,
-      "a table of costs: seconds by kind, stage and slice; links; bytes; or the run directory of a "
-      "run that measured them");
+      "a table of costs (seconds by kind, stage and slice; links; bytes), or the directory of a run that "
+      "measured them");
 }
 
 sim::CostTable read_costs(const std::string& path, const schedule::Schedule& schedule) {
@@ -113,7 +114,8 @@ void give_costs(ScheduleFlags& flags, const sim::UnitTimes& times, const std::st
   if (!made_for_costs) {
     if (!flags.memory_limit.empty())
       throw InputError(
-          "--memory-limit is of greedy, which is made for it; other schedules hold what they hold");
+          "--memory-limit works only with greedy, which is made for it; other schedules have a fixed memory "
+          "need");
     return;
   }
   const schedule::Request request = schedule::checked_request(flags.name, request_of(flags));

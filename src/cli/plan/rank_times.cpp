@@ -23,7 +23,7 @@ RankTimes times_of(const Json& object, std::string_view origin) {
     const bool good = time.is_number() && std::isfinite(time.get<double>()) && time.get<double>() > 0;
     if (!good)
       throw InputError(std::string(origin) + ": \"rank_times\": " + printable(time.dump(), 50) +
-                       " is no time");
+                       " is not a time");
     times.push_back(time.get<double>());
   }
   return times;
@@ -55,7 +55,7 @@ RankTimes times_in_metrics(std::string_view metrics, std::string_view origin) {
 
 RankTimes times_in_summary(std::string_view summary, std::string_view origin) {
   const Json object = files::parse_or_discard<Json>(summary);
-  if (!object.is_object()) throw InputError(std::string(origin) + ": is no run's summary");
+  if (!object.is_object()) throw InputError(std::string(origin) + ": is not a run's summary");
   return times_of(object, origin);
 }
 

@@ -39,7 +39,7 @@ std::vector<double> rank_times(const std::string& directory) {
     times = times_in_summary(*text, summary);
   if (times) return *times;
   throw NoAnswer(directory +
-                 ": compares no ranks: the run had one, its ranks do parts of each other's work "
+                 ": ranks cannot be compared: the run had one, its ranks do parts of each other's work "
                  "(schedule.exchange, parallel.ep), or it has done fewer than " +
                  std::to_string(train::kRankTimeSteps) + " steps");
 }

@@ -29,8 +29,8 @@ report::BarChart memory_chart(const plan::Plan& plan) {
   }
   return {.title = "Memory by category",
           .note =
-              "Peaks on the fullest device of each of the best candidates, which need not come at one "
-              "time; a device may hold " +
+              "Peaks on the fullest device of each of the best candidates, which need not occur at "
+              "the same time; a device may hold " +
               print_bytes(static_cast<Bytes>(plan.cluster.limit)) + ".",
           .unit = report::Unit::Bytes,
           .rows = names_of(plan.result.best),
@@ -99,7 +99,7 @@ report::Table device_table(const plan::Plan& plan, const Candidate& candidate) {
 void draw_step(const plan::Plan& plan, const plan::Layout& layout, report::Run& run) {
   const auto note = [&](const char* text) { run.notes.emplace_back(text); };
   if (!plan::is_simulated(plan.workload, plan.cluster))
-    return note("The plan is in closed form alone, which has no timeline to draw.");
+    return note("The plan is in closed form only, which has no timeline to draw.");
   if (plan::action_count(plan.workload, layout) > kMostDrawnActions)
     return note("The schedule has too many actions to be drawn.");
   auto simulated = plan::simulate_step(plan.workload, plan.cluster, layout);

@@ -168,7 +168,7 @@ std::vector<std::string> add_metrics(std::string_view text, const std::string& p
       add_values(entry, metrics);
     } else if (number + 1 < lines.size()) {
       left_out.push_back(path + ", line " + std::to_string(number + 1) +
-                         " is no step's metrics; it is left out");
+                         " is not a step's metrics; it is left out");
     }
   }
   std::erase_if(metrics, [](const report::Metric& metric) { return metric.values.empty(); });
@@ -179,7 +179,7 @@ std::vector<std::string> add_metrics(std::string_view text, const std::string& p
 
 void add_summary(std::string_view text, const std::string& path, report::Run& run) {
   const Json summary = files::parse_or_discard(text);
-  if (!summary.is_object()) throw InputError(path + ": is no summary of a run");
+  if (!summary.is_object()) throw InputError(path + ": is not a summary of a run");
   const Json devices = member(summary, "devices");
   for (std::size_t device = 0; devices.is_array() && device < devices.size(); ++device)
     run.tables.push_back(memory_table(device, devices[device]));

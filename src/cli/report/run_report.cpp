@@ -65,8 +65,8 @@ report::Run run_of_every_rank(const std::string& directory, const Simulated& sim
   std::vector<report::Track> steps;
   for (const MeasuredStep& step : simulated.measured) {
     if (std::ssize(step.ranks) != simulated.mesh.world())
-      throw InputError(directory + ": " + step.label + " is of " + std::to_string(step.ranks.size()) +
-                       " ranks, the run of " + std::to_string(simulated.mesh.world()));
+      throw InputError(directory + ": " + step.label + " has " + std::to_string(step.ranks.size()) +
+                       " ranks, the run " + std::to_string(simulated.mesh.world()));
     steps.push_back({.label = step.label, .timeline = {step.ranks}});
   }
   return report::run_of_ranks(directory + ", every rank", simulated.program, simulated.mesh,

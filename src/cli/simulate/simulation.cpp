@@ -49,14 +49,14 @@ sim::Result evaluate_changed(const schedule::Program& program, const sim::Costs&
 
 // Refuses flags that do not apply to the source.
 void refuse_seconds(const SimulateFlags& flags) {
-  const std::string of_schedules = " is of schedules; \"" + printable(flags.schedule.file) +
-                                   "\" brings costs of its own, which --change scales";
+  const std::string of_schedules = ": only for schedules; \"" + printable(flags.schedule.file) +
+                                   "\" has its own costs, which --change scales";
   refuse_beside_run(flags.schedule);
   if (!flags.costs.empty()) throw InputError("--costs" + of_schedules);
   if (flags.times != sim::UnitTimes{})
     throw InputError(
         "--forward, --backward, --input, --weight, --transfer, --copy, --visit, --attention-share, "
-        "--stage-layers:" +
+        "--stage-layers" +
         of_schedules);
 }
 
@@ -79,7 +79,7 @@ void refuse_factors(const SimulateFlags& flags) {
 
 void refuse_copy_speeds(const SimulateFlags& flags) {
   if (flags.hardware.empty() && !flags.copy_gbps) return;
-  throw InputError("--hardware and --copy-gbps are of run files (TOML); schedules have --copy SECONDS");
+  throw InputError("--hardware and --copy-gbps are for run files (TOML); schedules have --copy SECONDS");
 }
 
 // Rate of the run's offloading copies, bytes/s each way; empty: the hardware's rate.
@@ -89,8 +89,9 @@ std::optional<double> copy_rate_of(const SimulateFlags& flags, const sim::Hardwa
   if (run.offload == 0 || run.offload_to == run::OffloadTo::Host || flags.hardware == kAssumed ||
       hardware.node.disk_gbps > 0)
     return {};
-  throw InputError((flags.hardware.empty() ? "this machine's speeds" : flags.hardware) +
-                   ": node.disk_gbps is missing, and memory.offload_to = \"disk\"; give it, or --copy-gbps");
+  throw InputError(
+      (flags.hardware.empty() ? "this machine's speeds" : flags.hardware) +
+      ": node.disk_gbps is missing, and memory.offload_to = \"disk\" needs it; give it, or --copy-gbps");
 }
 
 void check_copy_rate(const SimulateFlags& flags) {
@@ -124,15 +125,15 @@ void check_exchange_flags(const SimulateFlags& flags) {
   }
   if (!flags.costs.empty())
     throw InputError(exchange +
-                     ": --costs does not say what of an action is attention, which exchange moves; give unit "
-                     "times with --attention-share instead");
+                     ": --costs does not say which part of an action is attention, which exchange moves; "
+                     "give unit times with --attention-share instead");
   if (!(flags.times.attention > 0))
-    throw InputError(exchange + ": moves attention, of which there is none; give --attention-share above 0");
+    throw InputError(exchange + ": there is no attention to move; give --attention-share above 0");
 }
 
 Simulated simulate_schedule(const SimulateFlags& flags, const std::vector<std::string>& extras) {
   if (!extras.empty())
-    throw InputError("\"" + extras.front() + "\" is no flag of simulate; keys of a run file need one");
+    throw InputError("\"" + extras.front() + "\" is not a flag of simulate; keys of a run file need one");
   refuse_factors(flags);
   refuse_copy_speeds(flags);
   if (flags.times.visit != 0 && !flags.schedule.vocabulary_parallel)
@@ -195,7 +196,7 @@ Words notes_of(const run::Run& run) {
   Words notes;
   for (const auto& [topic, text] : run.notes) notes.push_back(std::string(name_of(topic)) + " " + text);
   if (run.options.data.mask == "documents" && run.documents.empty())
-    notes.push_back("documents taken as one a sequence; --step 1 takes those of the data's first step");
+    notes.push_back("one document a sequence is assumed; --step 1 takes those of the data's first step");
   return notes;
 }
 
@@ -249,16 +250,17 @@ void require_program_of(const run::Run& run, const schedule::Program& program, c
   if (program.device_count() == run.devices() && program.stages == run.stages() &&
       program.slices == run.schedule.slices && places_stages_as(run, program))
     return;
-  throw InputError(path + ": has another mesh, other slices or other micro-batches than " + files::kRunFile +
-                   " beside it, or its stages on other devices: it is of the run's last end, and the run has "
-                   "gone on with other settings since, or is not done");
+  throw InputError(
+      path + ": has another mesh, other slices or other micro-batches than " + files::kRunFile +
+      " next to it, or its stages on other devices: it dates from the run's last end, and the run "
+      "has since continued with other settings, or is not done");
 }
 
 Simulated simulate_run_directory(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
   refuse_seconds(flags);
   refuse_factors(flags);
   refuse_copy_speeds(flags);
-  if (flags.step != 0) throw InputError("--step: a run directory has the documents of its last step alone");
+  if (flags.step != 0) throw InputError("--step: a run directory has the documents of its last step only");
   if (!overrides.empty())
     throw InputError("\"" + printable(overrides.front()) +
                      "\": a finished run is as it was; simulate its run.toml to change a key");

@@ -37,7 +37,7 @@ const SweptKey* find_key(std::string_view name) {
 int parse_count(const std::string& value, const std::string& setting) {
   const auto count = parse_integer(value);
   if (!count || *count < 1 || *count > std::numeric_limits<int>::max()) {
-    throw InputError("--sweep " + setting + ": \"" + printable(value) + "\" is no positive number");
+    throw InputError("--sweep " + setting + ": \"" + printable(value) + "\" is not a positive number");
   }
   return static_cast<int>(*count);
 }
@@ -45,7 +45,7 @@ int parse_count(const std::string& value, const std::string& setting) {
 SimulateFlags with_count(SimulateFlags flags, const SweptKey& key, int count) {
   if (flags.costs.empty() && flags.schedule.slices.size() > 1)
     throw InputError("-n lists " + std::to_string(flags.schedule.slices.size()) +
-                     " micro-batches; --sweep, which shares the times of one out among its slices, takes one "
+                     " micro-batches; --sweep, which divides the times of one among its slices, takes one "
                      "number for all");
   if (key.flag) {
     flags.schedule.*key.flag = count;
@@ -130,7 +130,7 @@ Sweep sweep(const SimulateFlags& flags, const std::vector<std::string>& override
   const std::size_t equals = setting.find('=');
   if (equals == 0 || equals == std::string::npos || equals + 1 == setting.size()) {
     throw InputError("--sweep \"" + printable(setting) +
-                     "\" is no sweep; expected KEY=V1,V2,... as in slices=1,2,4,8");
+                     "\" is not a sweep; expected KEY=V1,V2,... as in slices=1,2,4,8");
   }
   Sweep result{.key = setting.substr(0, equals), .name = {}, .rows = {}};
   std::exception_ptr last_refusal;

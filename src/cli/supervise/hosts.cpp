@@ -63,7 +63,7 @@ int slots_in(const std::string& text, const std::string& origin) {
   if (text == kAllSlots) return 0;  // not given
   const auto slots = parse_integer(text);
   if (!slots || *slots < 1 || *slots > kMostSlots)
-    throw InputError(origin + ": \"" + printable(text, 50) + "\" is no number of slots");
+    throw InputError(origin + ": \"" + printable(text, 50) + "\" is not a number of slots");
   return static_cast<int>(*slots);
 }
 

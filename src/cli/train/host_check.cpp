@@ -85,7 +85,7 @@ void require_on_card(const run::Run& run, const backend::Card& card, int ranks, 
   throw NoAnswer(counted(ranks, "rank") + " on one card (" + card.name + ") would need " +
                  print_bytes(needed) + " of its memory, but " + print_bytes(card.free) + " of " +
                  print_bytes(card.total) + " are free; " + run::settings_that_fit(run, card.free / ranks) +
-                 "; train.memory_check = \"off\" starts it all the same");
+                 "; train.memory_check = \"off\" starts it anyway");
 }
 
 }  // namespace
@@ -110,7 +110,7 @@ void require_host_memory(const run::Run& run, int ranks, Bytes free, int on_card
   throw NoAnswer("the " + counted(ranks, "rank") + " on this host (" + comm::host_name() + ") would need " +
                  print_bytes(needed) + ", but " + print_bytes(free) + " are free; " +
                  run::settings_that_fit(within_card(run, on_card), free, needed_by) +
-                 "; train.memory_check = \"off\" starts it all the same");
+                 "; train.memory_check = \"off\" starts it anyway");
 }
 
 void require_card_memory(const run::Run& run, int ranks) {

@@ -52,13 +52,13 @@ void check_offload(const run::Run& run) {
   if (to_disk && directory.empty() && run.options.output.gather)
     throw InputError(
         "memory.offload_to = \"disk\" needs memory.offload_dir, a folder on each host, since output.gather "
-        "leaves the run directory to rank 0's");
+        "keeps the run directory on rank 0's host");
   if (!directory.empty() && run.options.memory.offload_to != "disk")
     throw InputError("memory.offload_dir = " + json_quote(directory) +
-                     " is of records that go to disk: use memory.offload_to = \"disk\", or leave it out");
+                     " is for records that go to disk: use memory.offload_to = \"disk\", or leave it out");
   if (!directory.empty() && !std::filesystem::is_directory(directory, error)) {
     throw InputError("memory.offload_dir = " + json_quote(directory) +
-                     " is no directory; name one that is there");
+                     " is not a directory; name an existing one");
   }
 }
 
@@ -152,7 +152,7 @@ void open_directory(const TrainFlags& flags, Prepared& prepared) {
   const std::string stop = prepared.directory->stop_request();
   std::error_code error;
   if (std::filesystem::exists(stop, error))
-    tell(stop + " is there: the run stops after its first step; remove the file to go on");
+    tell(stop + " exists: the run stops after its first step; remove the file to continue");
 }
 
 void check_directory(const TrainFlags& flags, const Prepared& prepared) {

@@ -88,7 +88,7 @@ std::string source_of(const std::string& name, const run::Options& options) {
   const bool of_config = !options.model.config.empty() && name.starts_with("model.");
   if (!of_config && found == kSources.end()) return {};
   const std::string source = of_config ? "model.config" : std::string(found->second);
-  return " (it follows from " + source + " where nothing else is said)";
+  return " (by default it follows from " + source + ")";
 }
 
 // Whether a balancing window is partly drawn. Windows restart with every epoch; a mixture has no epochs.
@@ -258,7 +258,8 @@ Resumption choose_state(const run::Run& run, const train::TokenData& data, comm:
   const auto choose = [&](train::Resumed from) {
     require_fit(from.facts, from.state->name(), run, data);
     chosen.finished = summarised == from.facts.step && from.facts.step == run.options.train.steps;
-    if (!chosen.remarks.empty()) chosen.remarks.push_back("going on from " + from.state->name() + " instead");
+    if (!chosen.remarks.empty())
+      chosen.remarks.push_back("continuing from " + from.state->name() + " instead");
     chosen.from = std::move(from);
     return chosen;
   };
@@ -306,9 +307,9 @@ std::vector<std::string> changed_mesh(const run::Run& run) {
     const OptionTable table = run::describe(was);
     lines.push_back(option.name() + " = " + value_text(option) + " where the run had " +
                     value_text(find_option(table, option.section, option.key, files::kRunFile)) +
-                    (option.key == "tp" ? shards : "") + ": it goes on" +
-                    (tolerance ? ", but not to the bits of one that never stopped"
-                               : " to the bits of one that never stopped"));
+                    (option.key == "tp" ? shards : "") + ": the run continues" +
+                    (tolerance ? ", but not bit-identical to one that never stopped"
+                               : ", bit-identical to one that never stopped"));
   }
   return lines;
 }
@@ -317,7 +318,7 @@ std::vector<std::string> changed_settings(const train::CheckpointFacts& checkpoi
                                           int threads) {
   std::vector<std::string> lines;
   for (const auto& change : train::changes(checkpoint.settings, train::settings_of(run, threads))) {
-    lines.push_back(text_of(change) + ": the run goes on, but not to the bits of one that never stopped");
+    lines.push_back(text_of(change) + ": the run continues, but not bit-identical to one that never stopped");
   }
   if (checkpoint.content) return lines;  // the data is known to be the same
   for (const auto& change : train::moved_data(checkpoint.settings, train::settings_of(run, threads)))

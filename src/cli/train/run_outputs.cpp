@@ -114,14 +114,15 @@ std::string result_table(const run::Run& run, const train::Summary& summary, con
 
 std::string stop_line(const train::RunOutcome& outcome) {
   return "stopped   after step " + std::to_string(outcome.steps) + " as asked; " +
-         (outcome.checkpoint.empty() ? "no checkpoint of it, since train.checkpoint_every = 0"
-                                     : "checkpoint " + outcome.checkpoint + ", from which --resume goes on") +
+         (outcome.checkpoint.empty()
+              ? "no checkpoint of it, since train.checkpoint_every = 0"
+              : "checkpoint " + outcome.checkpoint + ", from which --resume continues") +
          "\n";
 }
 
 std::string finished_line(const run::Run& run) {
   return "finished  all " + std::to_string(run.options.train.steps) + " steps of " + run.options.output.dir +
-         " are done; a greater train.steps goes on\n";
+         " are done; a greater train.steps continues\n";
 }
 
 std::string memory_remark(const run::Run& run, int ranks) {

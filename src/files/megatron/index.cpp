@@ -92,7 +92,7 @@ void MegatronIndex::read_header() {
   documents_ = static_cast<std::int64_t>(entries) - 1;
   if (bin_bytes_ % size_of(type_) != 0) {
     fail(kTypeAt, "says tokens have " + text(size_of(type_)) + " bytes, but the .bin file has " +
-                      text(bin_bytes_) + ", no multiple of it");
+                      text(bin_bytes_) + ", not a multiple of it");
   }
 }
 

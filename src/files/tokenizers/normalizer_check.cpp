@@ -140,7 +140,7 @@ void check_normalizers(std::string_view model, const std::string& origin) {
     return (number != kNormalizer && number != kDenormalizer) || is_sound_normalizer(bytes);
   });
   if (sound) return;
-  throw InputError(origin + ": is no SentencePiece model" +
+  throw InputError(origin + ": is not a SentencePiece model" +
                    (damaged_map ? ": its table of characters is damaged" : ""));
 }
 

@@ -34,7 +34,7 @@ SentencePiece::SentencePiece(std::string_view serialized, const std::string& ori
   check_normalizers(serialized, origin);
   std::string why;
   if (!load(*model_, serialized, why))
-    throw InputError(origin + ": is no SentencePiece model" +
+    throw InputError(origin + ": is not a SentencePiece model" +
                      (why.empty() ? "" : ": " + printable(why, 200)));
 }
 SentencePiece::~SentencePiece() = default;

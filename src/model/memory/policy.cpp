@@ -94,7 +94,7 @@ KeepSet parse_policy_text(std::string_view text, std::string_view option) {
   const bool tensor = std::ranges::find(kSavedTensorNames, names.front()) != kSavedTensorNames.end();
   if (names.size() == 1 && !tensor) {
     throw InputError(std::string(option) + " \"" + printable(text) +
-                     "\" is no policy; use none, balanced, balanced+fc1, full, or names of tensors as in "
+                     "\" is not a policy; use none, balanced, balanced+fc1, full, or names of tensors as in "
                      "\"layer_input+q+kv\"");
   }
   KeepSet keep;

@@ -67,8 +67,8 @@ void tell_above(Words& words, const char* what, const CheckedRun& asked, const s
   std::int64_t greatest = 0;
   for (const CheckedRun& run : runs) greatest = std::max(greatest, size(run));
   if (size(asked) > greatest)
-    words.push_back("nothing published has " + std::string(what) + " above " + std::to_string(greatest) +
-                    " (here " + std::to_string(size(asked)) + ")");
+    words.push_back("no published run has more than " + std::to_string(greatest) + " " + what + " (here " +
+                    std::to_string(size(asked)) + ")");
 }
 
 }  // namespace
@@ -125,7 +125,7 @@ Words outside_of(const CheckedRun& asked, const std::vector<CheckedRun>& all) {
   if (knows_engine(asked, all))
     std::erase_if(runs, [&](const CheckedRun& run) { return run.engine != asked.engine; });
   if (std::ranges::none_of(runs, [&](const CheckedRun& run) { return run.family == asked.family; }))
-    words.push_back("nothing published is of the family \"" + asked.family + "\"");
+    words.push_back("no published run is of the family \"" + asked.family + "\"");
   tell_above(words, "tensor ranks", asked, runs,
              [](const CheckedRun& run) { return std::int64_t{run.mesh.tensor}; });
   tell_above(words, "context ranks", asked, runs,
@@ -135,10 +135,10 @@ Words outside_of(const CheckedRun& asked, const std::vector<CheckedRun>& all) {
   tell_above(words, "pipeline ranks", asked, runs,
              [](const CheckedRun& run) { return std::int64_t{run.mesh.pipeline}; });
   tell_above(words, "GPUs", asked, runs, [](const CheckedRun& run) { return run.mesh.world(); });
-  tell_above(words, "tokens of a sequence", asked, runs, [](const CheckedRun& run) { return run.seq_len; });
+  tell_above(words, "tokens a sequence", asked, runs, [](const CheckedRun& run) { return run.seq_len; });
   if (!knows_engine(asked, all))
-    words.push_back("few runs of the engine " + asked.engine +
-                    " are published, or none: the interval is that of unknown ones");
+    words.push_back("few or no runs of the engine " + asked.engine +
+                    " are published: the interval is that of unknown engines");
   return words;
 }
 

@@ -36,8 +36,8 @@ std::string print(const Confidence& confidence) {
   if (!confidence.interval) return "";
   const Interval& found = *confidence.interval;
   std::string text =
-      "\nThe first's step: eight of ten between " + print_seconds(found.low * confidence.predicted) +
-      " and " + print_seconds(found.high * confidence.predicted) + ", by the errors on the " +
+      "\nStep of the first: 80 % interval from " + print_seconds(found.low * confidence.predicted) + " to " +
+      print_seconds(found.high * confidence.predicted) + ", by the errors on the " +
       std::to_string(found.runs) + " published runs most like it, left out of the fit with all of " +
       (found.own_engine ? "their configuration" : "their source") + "\n";
   for (const std::string& word : confidence.outside) text += word + "\n";

@@ -37,7 +37,7 @@ Score score(const Table& table, const KnownMachines& known) {
   if (table.has("iteration_ms") && table.has("params_billion")) return score_vtrain(table, known);
   throw InputError(
       table.origin() +
-      ": the header is of no known kind; expected the columns of a file in bench/reference, such as "
+      ": unknown header; expected the columns of a file in bench/reference, such as "
       "peak_bytes, kv_cache_GiB, tokens_per_second, iteration_s, params_billion with iteration_ms, or source "
       "with "
       "step_s");

@@ -143,7 +143,7 @@ std::string RunReader::hardware() const {
   }
   if (!best.empty()) return best;
   const std::vector<std::string_view> views(names.begin(), names.end());
-  refuse("hardware", "no hardware file is of it" + instead_of(given, views));
+  refuse("hardware", "no hardware file describes it" + instead_of(given, views));
 }
 
 // Uses the engine's value if the row has none.

@@ -188,7 +188,7 @@ std::string explain_today(const Plan& plan, const Question& question) {
                      explain(plan.workload, plan.cluster, today) + "\nwhat limits it  " + std::string(name) +
                      ", " + percent(seconds / today.cost.total()) + " of the step\n";
   const std::vector<Change> changes = nearest_changes(question, today);
-  text += changes.empty() ? "nothing near helps: no single change, and no two, within what " +
+  text += changes.empty() ? "no near change helps: no single one and no two together, within what " +
                                 std::string(question.cluster.trainer->name) + " can do\n"
                           : std::string("what would help\n");
   for (const Change& change : changes) {

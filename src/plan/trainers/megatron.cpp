@@ -36,29 +36,29 @@ Words not_counted(const MegatronArguments& given) {
   for (const char* name : {"--attention-dropout", "--hidden-dropout"}) {
     if (given.number(name, 0.1) > 0)
       told.push_back(std::string(name) + " " + given.word(name, "0.1") +
-                     (given.has(name) ? "" : " (its default)") + ": masks of dropout; predicted is 0");
+                     (given.has(name) ? "" : " (its default)") + ": masks of dropout; predicted with 0");
   }
   if (given.word("--position-embedding-type", "learned_absolute") != "rope" &&
       !given.has("--use-rotary-position-embeddings"))
     told.push_back("--position-embedding-type learned_absolute" +
                    std::string(given.has("--position-embedding-type") ? "" : " (its default)") +
-                   ": a table of positions; predicted is rope");
+                   ": a table of positions; predicted with rope");
   if (!given.has("--disable-bias-linear"))
-    told.push_back("without --disable-bias-linear: biases of the products; predicted are none");
+    told.push_back("without --disable-bias-linear: biases of the products; predicted without");
   if (const std::string norm = given.word("--normalization", "LayerNorm"); norm != "RMSNorm")
     told.push_back("--normalization " + printable(norm) +
-                   (given.has("--normalization") ? "" : " (its default)") + ": predicted is RMSNorm");
+                   (given.has("--normalization") ? "" : " (its default)") + ": predicted with RMSNorm");
   if (given.number("--rotary-percent", 1) < 1)
     told.push_back("--rotary-percent " + given.word("--rotary-percent", "") +
-                   ": heads are predicted to be rotated whole");
+                   ": predicted with whole heads rotated");
   if (given.has("--fp16") && !given.has("--accumulate-allreduce-grads-in-fp32"))
     told.push_back(
-        "--fp16 without --accumulate-allreduce-grads-in-fp32: gradients in 16 bits; predicted are 32");
+        "--fp16 without --accumulate-allreduce-grads-in-fp32: gradients in 16 bits; predicted with 32");
   if (given.integer("--expert-model-parallel-size", 1) > 1 &&
       given.word("--moe-token-dispatcher-type", "allgather") != "alltoall")
     told.push_back("--moe-token-dispatcher-type allgather" +
                    std::string(given.has("--moe-token-dispatcher-type") ? "" : " (its default)") +
-                   ": predicted is alltoall");
+                   ": predicted with alltoall");
   return told;
 }
 
@@ -73,7 +73,7 @@ void require_consistent(const MegatronArguments& given) {
               (given.has("--use-distributed-optimizer") && given.has("--overlap-grad-reduce")),
           "--overlap-param-gather needs --use-distributed-optimizer and --overlap-grad-reduce");
   require(!given.has("--num-query-groups") || given.has("--group-query-attention"),
-          "--num-query-groups means nothing without --group-query-attention");
+          "--num-query-groups has no effect without --group-query-attention");
   require(!(given.has("--train-iters") && given.has("--train-samples")),
           "--train-iters and --train-samples are both given; keep one");
   require_predicted_arguments(given);
@@ -89,7 +89,7 @@ void read_recomputation(const MegatronArguments& given, Beyond& beyond) {
   require(granularity == "full" || method.empty(),
           granularity == "selective"
               ? "recompute method is not yet supported for selective recomputing granularity"
-              : "--recompute-method is of --recompute-granularity full");
+              : "--recompute-method needs --recompute-granularity full");
   require(granularity != "full" || !method.empty(),
           "--recompute-granularity full needs --recompute-method uniform or block");
   if (granularity == "selective") beyond.recomputed = Recomputed::Scores;

@@ -77,7 +77,7 @@ const Effects& effects() {
 [[noreturn]] void refuse_argument(const std::string& name) {
   std::vector<std::string_view> names;
   for (const auto& [option, kind] : known_options()) names.push_back(option);
-  throw InputError("\"" + printable(name) + "\" is no argument of Megatron-LM 307dcf37" +
+  throw InputError("\"" + printable(name) + "\" is not an argument of Megatron-LM 307dcf37" +
                    did_you_mean(name, names, ""));
 }
 

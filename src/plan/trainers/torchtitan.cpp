@@ -29,7 +29,7 @@ class Writer {
   void pipeline(const Workload& workload, const Layout& layout) {
     const auto* schedule = std::ranges::find(kTitanSchedules, name_of(layout.schedule), &TitanSchedule::ours);
     require(schedule != std::end(kTitanSchedules),
-            std::string(name_of(layout.schedule)) + " is no schedule of torchtitan");
+            std::string(name_of(layout.schedule)) + " is not a schedule of torchtitan");
     text("parallelism.pipeline_parallel_schedule", schedule->theirs);
     const EndWeights ends = layout.ends.value_or(EndWeights{});
     if (const std::int64_t layers = layers_per_stage(workload, layout); layers > 0) {

@@ -104,7 +104,7 @@ void require_predicted(const GivenValue& given, const Fixed& fixed, const TitanJ
   for (const auto& [name, fixed] : unread_keys().fixed) names.push_back(name);
   for (const Option& option : read) names.push_back(option.name());
   const std::vector<std::string_view> views(names.begin(), names.end());
-  throw InputError(given.where + ": " + printable(given.name()) + " is no key of torchtitan 0.2.2" +
+  throw InputError(given.where + ": " + printable(given.name()) + " is not a key of torchtitan 0.2.2" +
                    did_you_mean(given.name(), views, ""));
 }
 

@@ -85,9 +85,10 @@ class Reader {
                                      std::string(model_.both) + " has no experts");
     check(job_.ep == 1 || job_.expert_tp == job_.tp || job_.expert_tp == 1,
           "Currently we only support ETP=TP or ETP=1");
-    check(job_.tp == 1 || (job_.ep > 1 && job_.expert_tp == 1),
-          "experts that tensor ranks cut are not predicted; give parallelism.expert_parallel_degree above 1 "
-          "with expert_tensor_parallel_degree = 1, or tensor_parallel_degree = 1");
+    check(
+        job_.tp == 1 || (job_.ep > 1 && job_.expert_tp == 1),
+        "experts split over tensor ranks are not predicted; give parallelism.expert_parallel_degree above 1 "
+        "with expert_tensor_parallel_degree = 1, or tensor_parallel_degree = 1");
   }
 
   void read_batch(PlanOptions& options) const {
@@ -125,7 +126,7 @@ class Reader {
     const std::int64_t all = model_.shape.layers + job_.first_less + job_.last_less;
     if (job_.layers_per_stage > 0) {
       stages = ceil_div(all, job_.layers_per_stage);
-      const std::string from = "; it is of parallelism.pipeline_parallel_layers_per_stage = " +
+      const std::string from = "; they follow from parallelism.pipeline_parallel_layers_per_stage = " +
                                std::to_string(job_.layers_per_stage);
       check(stages % job_.pp == 0, "Number of virtual stages (" + std::to_string(stages) +
                                        ") must be divisible by pipeline parallel size (" +

@@ -50,7 +50,7 @@ def measured(directory: Union[str, os.PathLike]) -> Measured:
         exchange = [_flat(step.get("exchange") or [], 5) for step in steps]
         makespans = [max(max(device[1::2]) for device in step if device) for step in times]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise _core.InputError(f"{path}: no timeline of a run: {error}") from None
+        raise _core.InputError(f"{path}: not a timeline of a run: {error}") from None
     order = sorted(range(len(times)), key=lambda i: makespans[i])
     if not order:
         raise _core.InputError(f"{path}: no step in it")
@@ -103,11 +103,11 @@ def stage_costs(entry: Optional[dict], costs: Optional[dict], memory_limit: Opti
     made_for = _core.StageCosts()
     if entry is None or not entry["made_for_costs"]:
         if costs is not None or memory_limit is not None:
-            raise _core.InputError("costs and memory_limit are of greedy, which is made for them; other schedules are as "
-                                   "they are")
+            raise _core.InputError("costs and memory_limit are for greedy, which is made for them; other schedules do "
+                                   "not depend on them")
         return made_for
     if costs is not None and not isinstance(costs, dict):
-        raise _core.InputError(f"costs {costs!r:.60} is no dict with forward, input, weight and transfer")
+        raise _core.InputError(f"costs {costs!r:.60} is not a dict with forward, input, weight and transfer")
     chunks = chunks or entry["default_chunks"]
     given = dict(costs or {})
     for name in ("forward", "input", "weight"):
@@ -120,7 +120,7 @@ def stage_costs(entry: Optional[dict], costs: Optional[dict], memory_limit: Opti
     if memory_limit is not None:
         limit = _number("memory_limit", memory_limit)
         if limit < 1:
-            raise _core.InputError(f"memory_limit {memory_limit!r}: a device holds a micro-batch at least; expected 1 or "
+            raise _core.InputError(f"memory_limit {memory_limit!r}: a device holds at least one micro-batch; expected 1 or "
                                    "more")
         made_for.limit = math.floor(min(limit, 1e9) * chunks)
     return made_for
@@ -153,7 +153,7 @@ def _unit_times(given: dict[str, Any]) -> Any:
 def _table(given: dict[str, Any], schedule: Any) -> Any:
     wrong = [name for name in OF_NUMBERS if name in given]
     if wrong:
-        raise _core.InputError(f"{wrong[0]} is of costs in numbers; leave it out with tables")
+        raise _core.InputError(f"{wrong[0]} applies to costs in numbers; leave it out with tables")
     stages, slices, devices = schedule.stages, max(schedule.slices), schedule.devices
     table = _core.Table()
     seconds = {}
@@ -164,7 +164,7 @@ def _table(given: dict[str, Any], schedule: Any) -> Any:
     table.latency = _cells("transfer", given.get("transfer", 0.0), devices, devices, "[devices][devices]")
     rates = _cells("bandwidth", given.get("bandwidth", math.inf), devices, devices, "[devices][devices]")
     if "message" not in given and any(map(math.isfinite, rates)):
-        raise _core.InputError("bandwidth: nothing says what a message carries; give message, bytes of a slice's hidden "
+        raise _core.InputError("bandwidth: the size of a message is missing; give message, bytes of a slice's hidden "
                                "states")
     table.bytes_per_second = rates
     for name in ("record", "weight_record", "kv_gradient"):
@@ -215,5 +215,5 @@ def _seconds(name: str, value: Any) -> float:
 
 def _number(name: str, value: Any) -> float:
     if isinstance(value, (str, bytes, bool)) or not hasattr(type(value), "__float__"):
-        raise _core.InputError(f"{name} = {value!r:.60} is no number")
+        raise _core.InputError(f"{name} = {value!r:.60} is not a number")
     return float(value)

@@ -183,7 +183,7 @@ def _path(what: str, value: Any) -> str:
 
 def _keys(options: Any) -> dict[str, Any]:
     if options is not None and not isinstance(options, Mapping):
-        raise _core.InputError(f'options {options!r:.60} is no dict; as in {{"search.pp": [4, 8]}}')
+        raise _core.InputError(f'options {options!r:.60} is not a dict; as in {{"search.pp": [4, 8]}}')
     return dict(options or {})
 
 

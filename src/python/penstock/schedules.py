@@ -51,7 +51,7 @@ class Schedule:
 
     def __init__(self, rows: Sequence[Iterable[Cell]], name: str = "own"):
         if isinstance(rows, (str, bytes)) or not hasattr(rows, "__len__") or not hasattr(rows, "__getitem__"):
-            raise _core.InputError(f"rows {rows!r:.60} is no list of lists of actions, one list for each device")
+            raise _core.InputError(f"rows {rows!r:.60} is not a list of lists of actions, one list for each device")
         self._core = _core.schedule_of_rows(_name(name), rows)
 
     @classmethod
@@ -189,7 +189,7 @@ class Schedule:
             raise _core.InputError(f"offload {offload!r}: expected a share from 0 to 1")
         _core.check_exchange(exchange if isinstance(exchange, str) else repr(exchange))
         if hasattr(costs, "core_program") and (offload or vocabulary_parallel or exchange != "off"):
-            raise _core.InputError("offload, vocabulary_parallel and exchange: costs by a machine have none; "
+            raise _core.InputError("offload, vocabulary_parallel and exchange: not for costs by a machine; "
                                    "penstock.plan() weighs them")
         _require_attention(exchange, costs, attention, layers)
         numbers = dict(forward=forward, backward=backward, input=input, weight=weight, transfer=transfer,
@@ -226,11 +226,10 @@ def _require_attention(exchange: str, costs: Any, attention: Optional[float], la
         if layers is not None:
             raise _core.InputError("layers: they count only with exchange, \"paired\" or \"levelled\"")
     elif costs is not None and not callable(costs):
-        raise _core.InputError(f"exchange = {exchange!r}: these costs do not say what of an action is attention, which "
-                               "exchange moves; give numbers or a function, with attention")
+        raise _core.InputError(f"exchange = {exchange!r}: these costs do not say which part of an action is attention, "
+                               "which exchange moves; give numbers or a function, with attention")
     elif not attention:
-        raise _core.InputError(f"exchange = {exchange!r}: it moves attention, of which there is none; give attention "
-                               "above 0")
+        raise _core.InputError(f"exchange = {exchange!r}: there is no attention to move; give attention above 0")
 
 
 def schedule(name: str, p: int, m: Optional[int] = None, n: Union[int, Sequence[int]] = 1, v: Optional[int] = None, *,
@@ -277,7 +276,7 @@ def _slices(m: Optional[int], n: Union[int, Sequence[int]]) -> list[int]:
 def _integer(what: str, value: Any) -> int:
     index = getattr(type(value), "__index__", None)
     if index is None or isinstance(value, bool):
-        raise _core.InputError(f"{what} = {value!r:.60} is no integer")
+        raise _core.InputError(f"{what} = {value!r:.60} is not an integer")
     number = index(value)
     if not -(2**31) <= number < 2**31:
         raise _core.InputError(f"{what} = {number} must be a whole number up to {2**31 - 1}")
@@ -293,5 +292,5 @@ def _device(device: int, devices: int) -> int:
 
 def _name(name: Any) -> str:
     if not isinstance(name, str):
-        raise _core.InputError(f"name {name!r:.60} is no text")
+        raise _core.InputError(f"name {name!r:.60} is not text")
     return name

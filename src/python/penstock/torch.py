@@ -20,9 +20,9 @@ def load(schedule: Schedule, stages: Sequence[Any], loss_fn: Optional[Callable] 
     """
     if isinstance(schedule, Simulation):
         raise _core.InputError(f"{schedule!r} is a simulation, whose program may offload records and exchange context, which "
-                               "PyTorch's runtime has not; give its Schedule")
+                               "PyTorch's runtime cannot do; give its Schedule")
     if not isinstance(schedule, Schedule):
-        raise _core.InputError(f"schedule {schedule!r:.60} is no penstock.Schedule")
+        raise _core.InputError(f"schedule {schedule!r:.60} is not a penstock.Schedule")
     _require_possible(schedule)
     from torch.distributed.pipelining.schedules import _PipelineScheduleRuntime
 

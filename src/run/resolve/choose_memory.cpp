@@ -77,9 +77,9 @@ std::string note_of_memory(const Run& asked, const Run& chosen) {
   if (any_share) note += (any_policy ? " with offload " : "offload ") + exact_number(memory.offload.number);
   if (chosen.states != asked.states) note += " and shard " + chosen.options.parallel.shard;
   if (!chosen.memory_limit) {
-    return note + ": memory.limit sets none, so nothing need " +
-           (any_policy ? "be recomputed" : std::string()) + (any_policy && any_share ? " or " : "") +
-           (any_share ? "leave" : "");
+    return note + ": memory.limit sets no limit, so nothing need be " +
+           (any_policy ? "recomputed" : std::string()) + (any_policy && any_share ? " or " : "") +
+           (any_share ? "offloaded" : "");
   }
   return note + ": the " + (any_policy ? "cheapest" : "least") + " that fits in " + memory.limit + ", with " +
          print_bytes(greatest_total(chosen));
@@ -135,8 +135,8 @@ namespace {
   const auto [category, bytes] = model::largest_category(predicted[device]);
   throw NoAnswer("memory.limit = " + json_quote(run.options.memory.limit) + ": device " +
                  std::to_string(device) + " would need " + print_bytes(predicted[device].total()) +
-                 ", of which " + std::string(category) + " are the most, " + print_bytes(bytes) + "; " +
-                 settings_that_fit(run, *run.memory_limit));
+                 ", of which the largest part is " + std::string(category) + ", " + print_bytes(bytes) +
+                 "; " + settings_that_fit(run, *run.memory_limit));
 }
 
 }  // namespace

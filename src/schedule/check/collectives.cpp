@@ -134,9 +134,9 @@ class DeviceCollectives : DeviceJudge {
 
   void judge_reduction(const Op& op, UnitState& unit) {
     const auto [known, first] = unit.reduced.try_emplace(op.group, cell_);
-    if (!first) return tell(Rule::Duplicate, " runs a second time, beside " + table_.where(known->second));
+    if (!first) return tell(Rule::Duplicate, " runs a second time, also at " + table_.where(known->second));
     if (unit.last_contribution == kNoCell)
-      return tell(Rule::Home, " reduces a stage of which this device runs no backward");
+      return tell(Rule::Home, " reduces a stage whose backward this device does not run");
     if (unit.last_contribution < cell_) return need_done(unit.last_contribution, Rule::Order);
     tell(Rule::Order,
          " runs before " + text_of(unit.last_contribution) + ", whose gradients it must include");

@@ -30,7 +30,7 @@ void for_each_contained(const UnitTable& table, const Findings& findings, Visit 
 void tell_mixed(const Wording& wording, Cell whole, Cell half, Findings& findings) {
   const auto [first, second] = std::minmax(whole, half);
   findings.add(wording.located(Rule::Mixed, second,
-                               " runs beside " + wording.token(first) + " (" + wording.where(first) +
+                               " runs in addition to " + wording.token(first) + " (" + wording.where(first) +
                                    "): a backward is whole (B) or split (I and W)"));
 }
 
@@ -110,7 +110,7 @@ void find_duplicates(UnitTable& table, Findings& findings) {
         std::swap(kept, cell);
       }
       findings.add(
-          wording.located(Rule::Duplicate, cell, " runs a second time, beside " + wording.where(kept)));
+          wording.located(Rule::Duplicate, cell, " runs a second time, also at " + wording.where(kept)));
     } else if (action.kind == Kind::Backward) {
       for (const Cell half : {unit.input, unit.weight}) {
         if (half != kNoCell) tell_mixed(wording, cell, half, findings);

@@ -37,7 +37,7 @@ std::string describe_wait(const UnitTable& table, const ScheduleRun& run, const 
   std::string text = " waits for " + wording.token(need) + " (" + wording.where(need) + ')';
   if (blocker != need)
     text += ", which comes after " + wording.token(blocker) + " (" + wording.where(blocker) + ')';
-  return text + ", which waits in the same circle";
+  return text + ", which waits in the same cycle";
 }
 
 }  // namespace

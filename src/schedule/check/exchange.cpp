@@ -80,7 +80,7 @@ class Judge {
 
   bool is_possible(const Exchange& exchange) {
     if (exchange.owner == exchange.partner) {
-      tell(exchange, " would be its own");
+      tell(exchange, " has the same device on both sides");
     } else if (!runs(exchange.owner, exchange.of)) {
       tell(exchange, " is for an action that the device does not run");
     } else if (!runs(exchange.partner, exchange.during)) {

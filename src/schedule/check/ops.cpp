@@ -27,7 +27,7 @@ std::string malformation(const Program& program, int device, std::uint32_t index
   const DeviceProgram& row = program.devices[device];
   const Op& op = row.ops[index];
   if (op.after_begin > row.after.size() || op.after_count > row.after.size() - op.after_begin) {
-    return " waits for ops beyond the list of what is waited for";
+    return " waits for ops beyond the list of awaited ops";
   }
   for (const std::uint32_t earlier : row.after_of(op)) {
     if (earlier >= index)
@@ -132,7 +132,7 @@ void OpTable::fill(Findings& findings) {
 void OpTable::enter(const Op& op, int device, Cell cell, Findings& findings) {
   if (findings.full()) return;
   if (!units_.extent().contains(op.key)) {
-    findings.add(located(Rule::Range, cell, " names what no device runs"));
+    findings.add(located(Rule::Range, cell, " names an action that no device runs"));
     return;
   }
   if (home(op.key) != device) {
@@ -143,7 +143,7 @@ void OpTable::enter(const Op& op, int device, Cell cell, Findings& findings) {
   }
   Cell& slot = ops_[units_.extent().index(op.key)].of(op.kind);
   if (slot != kNoCell) {
-    findings.add(located(Rule::Duplicate, cell, " comes a second time, beside " + where(slot)));
+    findings.add(located(Rule::Duplicate, cell, " comes a second time, also at " + where(slot)));
   } else {
     slot = cell;
   }

@@ -59,14 +59,14 @@ class Reductions {
     } else if (stage.reduction == kNoCell) {
       stage.reduction = cell;
     } else {
-      tell(Rule::Duplicate, cell, " runs a second time, beside " + wording_.where(stage.reduction));
+      tell(Rule::Duplicate, cell, " runs a second time, also at " + wording_.where(stage.reduction));
     }
   }
 
   void judge(int number) {
     const StageOnDevice& stage = stages_[number];
     if (stage.last_backward == kNoCell) {
-      tell(Rule::Home, stage.reduction, " reduces a stage of which this device runs no backward");
+      tell(Rule::Home, stage.reduction, " reduces a stage whose backward this device does not run");
     } else if (stage.reduction == kNoCell) {
       if (every_stage_) tell_missing(number, stage);
     } else if (stage.reduction < stage.last_backward) {

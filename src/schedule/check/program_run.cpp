@@ -163,7 +163,7 @@ void find_program_deadlock(const OpTable& table, const Partners& partners, const
     std::string text = " waits for " + table.token(table.op(need)) + " (" + table.where(need) + ')';
     if (blocker != need)
       text += ", which comes after " + table.token(table.op(blocker)) + " (" + table.where(blocker) + ')';
-    findings.add(table.located(Rule::Deadlock, cell, text + ", which waits in the same circle"));
+    findings.add(table.located(Rule::Deadlock, cell, text + ", which waits in the same cycle"));
   }
 }
 

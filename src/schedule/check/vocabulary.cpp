@@ -79,12 +79,12 @@ class Vocabulary {
     const int stage = visit ? last_stage() : 0;
     const bool known = table_.units().extent().contains(op.key);
     if (!known || op.key.stage != stage)
-      return tell(Rule::Range, cell, " names what is not of stage " + std::to_string(stage));
+      return tell(Rule::Range, cell, " names an action that is not of stage " + std::to_string(stage));
     if (!visit && !is_in_place(op, device, cell)) return;
     const int other = is_embedding_transfer(op.kind) ? op.peer : -1;
     const auto [place, first] = seen_.try_emplace(entry_of(op.kind, device, other, op.key), cell);
     if (!first)
-      return tell(Rule::Duplicate, cell, " comes a second time, beside " + table_.where(place->second));
+      return tell(Rule::Duplicate, cell, " comes a second time, also at " + table_.where(place->second));
   }
 
   bool is_in_place(const Op& op, int device, Cell cell) {
@@ -92,8 +92,9 @@ class Vocabulary {
     const bool with_home =
         is_on_stage_zero(op.kind) ? device == home : device != home && (op.peer == home || op.peer < 0);
     if (!with_home) {
-      tell(Rule::Home, cell,
-           " is no op between another device and device " + std::to_string(home) + ", where stage 0 runs");
+      tell(
+          Rule::Home, cell,
+          " is not an op between another device and device " + std::to_string(home) + ", where stage 0 runs");
     }
     return with_home;
   }

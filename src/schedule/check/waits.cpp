@@ -75,7 +75,7 @@ class DeviceWaits : DeviceJudge {
       need_done(receive, Rule::Order);
     } else {
       tell(Rule::Missing,
-           " needs what device " + std::to_string(source) + " computes, but no " + word + " receives it");
+           " needs a result of device " + std::to_string(source) + ", but no " + word + " receives it");
     }
   }
 

@@ -215,7 +215,7 @@ ExchangeMode parse_exchange_mode(std::string_view name) {
   for (const ExchangeMode exchange : {ExchangeMode::Off, ExchangeMode::Paired, ExchangeMode::Levelled}) {
     if (name == name_of(exchange)) return exchange;
   }
-  throw InputError("\"" + printable(name) + "\" is no context exchange; expected off, paired or levelled");
+  throw InputError("\"" + printable(name) + "\" is not a context exchange; expected off, paired or levelled");
 }
 
 ExchangePlan plan_exchange(const Program& compute_only, const SlotGrid& grid, ExchangeMode exchange,

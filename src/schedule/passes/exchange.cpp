@@ -18,7 +18,7 @@ Action computed_action(const Op& op) {
 void require_one_n(const Program& program) {
   const auto [least, most] = std::ranges::minmax(program.slices);
   if (least == most) return;
-  throw InputError("context exchange needs as many slices in every micro-batch; " + program.name +
+  throw InputError("context exchange needs the same number of slices in every micro-batch; " + program.name +
                    " has from " + std::to_string(least) + " to " + std::to_string(most) +
                    ": use one n for all, or no exchange");
 }

@@ -11,7 +11,7 @@ namespace penstock::sim {
 Seconds checked_seconds(std::string_view name, Seconds value) {
   if (std::isfinite(value) && value >= 0) return value;
   throw InputError(std::string(name) + ": " + std::to_string(value) +
-                   " is no time; expected finite seconds, zero or more");
+                   " is not a time; expected finite seconds, zero or more");
 }
 
 }  // namespace penstock::sim

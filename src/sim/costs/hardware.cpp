@@ -15,117 +15,127 @@ constexpr double kMostGigabytes = 1e9;  // 64 bits count the bytes
 
 void describe_device(Device& device, OptionTable& table) {
   const std::string_view section = "device";
-  table.push_back({section, "name", &device.name, "What the machine is called.", {}});
+  table.push_back({section, "name", &device.name, "Name of the machine.", {}});
   table.push_back({section,
                    "published_as",
                    &device.published_as,
-                   "How tables of published runs call it: beginnings of the name there.",
+                   "Prefixes of its names in tables of published runs.",
                    {}});
-  table.push_back({section, "backend", &device.backend, "What computes: a processor, or a card.",
+  table.push_back({section, "backend", &device.backend, "Device that computes: processor or card.",
                    one_of({"cpu", "cuda"})});
-  table.push_back({section, "peak", &device.peak, "The rate that MFU refers to.", one_of({"bf16", "f32"})});
+  table.push_back({section, "peak", &device.peak, "Peak rate that MFU refers to.", one_of({"bf16", "f32"})});
   table.push_back(
       {section, "bf16_tflops", &device.bf16_tflops, "Peak of dense bf16 products.", not_negative()});
   table.push_back({section, "f32_tflops", &device.f32_tflops, "Peak of f32 products.", not_negative()});
   table.push_back(
-      {section, "memory_gb", &device.memory_gb, "Memory of a device.", from_to(0, kMostGigabytes)});
+      {section, "memory_gb", &device.memory_gb, "Memory per device.", from_to(0, kMostGigabytes)});
   table.push_back(
-      {section, "reserved_gb", &device.reserved_gb, "Of it out of a trainer's reach.", not_negative()});
-  table.push_back({section, "memory_gbps", &device.memory_gbps, "Rate of that memory.", not_negative()});
+      {section, "reserved_gb", &device.reserved_gb, "Part of it that a trainer cannot use.", not_negative()});
+  table.push_back({section, "memory_gbps", &device.memory_gbps, "Bandwidth of that memory.", not_negative()});
 }
 
 void describe_efficiency(Efficiency& efficiency, OptionTable& table) {
   const std::string_view section = "efficiency";
   const Constraint share = from_to(0.001, 1);
-  table.push_back({section, "matrix", &efficiency.matrix, "Large matrix products, of the peak.", share});
+  table.push_back({section, "matrix", &efficiency.matrix,
+                   "Efficiency of large matrix products, relative to the peak.", share});
   table.push_back({section, "matrix_traffic", &efficiency.matrix_traffic,
                    "Share of a product's memory traffic that its arithmetic does not hide.", from_to(0, 1)});
-  table.push_back(
-      {section, "attention", &efficiency.attention, "Flash attention forward, of the peak.", share});
+  table.push_back({section, "attention", &efficiency.attention,
+                   "Efficiency of the flash attention forward, relative to the peak.", share});
   table.push_back({section, "attention_cudnn", &efficiency.attention_cudnn,
-                   "The same by cuDNN's kernels; 0: as attention.", from_to(0, 1)});
+                   "The same with cuDNN's kernels; 0: as attention.", from_to(0, 1)});
   table.push_back({section, "attention_triton", &efficiency.attention_triton,
-                   "The same by Triton's; 0: as attention.", from_to(0, 1)});
+                   "The same with Triton's; 0: as attention.", from_to(0, 1)});
   table.push_back({section, "attention_fa3", &efficiency.attention_fa3,
-                   "The same by FlashAttention 3's; 0: as cuDNN's.", from_to(0, 1)});
+                   "The same with FlashAttention 3's; 0: as cuDNN's.", from_to(0, 1)});
   table.push_back({section, "attention_half", &efficiency.attention_half,
-                   "Tokens of a sequence at which half of those rates is reached.", not_negative()});
+                   "Tokens of a call at which half of those rates is reached.", not_negative()});
   table.push_back({section, "narrow_heads", &efficiency.narrow_heads,
-                   "Of those rates, with heads of 64 numbers or fewer.", share});
+                   "Factor on those rates for head sizes up to 64.", share});
   table.push_back({section, "odd_heads", &efficiency.odd_heads,
-                   "Of plain attention's rate, with heads whose size is no multiple of 8.", share});
-  table.push_back(
-      {section, "attention_backward", &efficiency.attention_backward, "Backward, of forward.", share});
+                   "Factor on plain attention's rate for head sizes that are not a multiple of 8.", share});
+  table.push_back({section, "attention_backward", &efficiency.attention_backward,
+                   "Attention backward, relative to forward.", share});
   table.push_back({section, "plain_attention", &efficiency.plain_attention,
-                   "Batched products of attention with its scores in memory, of the peak.", share});
-  table.push_back({section, "memory", &efficiency.memory, "Elementwise work, of the memory's rate.", share});
+                   "Batched products of attention with its scores in memory, relative to the peak.", share});
+  table.push_back(
+      {section, "memory", &efficiency.memory, "Elementwise work, relative to the memory bandwidth.", share});
   table.push_back({section, "tensor_exposed", &efficiency.tensor_exposed,
-                   "Share of overlapped tensor-parallel traffic that shows.", from_to(0, 1)});
+                   "Share of overlapped tensor-parallel traffic that is not hidden.", from_to(0, 1)});
   table.push_back({section, "pipeline_exposed", &efficiency.pipeline_exposed,
-                   "Time of transfers that wait for each other, of their bare duration.", from_to(0, 3)});
+                   "Time of transfers that wait for each other, relative to their bare duration.",
+                   from_to(0, 3)});
 }
 
 void describe_kernels(Kernels& kernels, OptionTable& table) {
   const std::string_view section = "kernels";
-  table.push_back({section, "attention", &kernels.attention, "Whose attention rates these are.",
+  table.push_back({section, "attention", &kernels.attention, "Library that the attention rates are for.",
                    one_of({"fa2", "cudnn"})});
-  table.push_back({section, "gap_us", &kernels.gap_us, "Between two kernels.", not_negative()});
+  table.push_back({section, "gap_us", &kernels.gap_us, "Gap between two kernels.", not_negative()});
   table.push_back({section, "layer_dispatch_ms", &kernels.layer_dispatch_ms,
-                   "Least time in which the host issues a layer's forward.", not_negative()});
-  table.push_back({section, "step_ms", &kernels.step_ms, "Fixed time of a step.", not_negative()});
+                   "Minimum host time to issue a layer's forward.", not_negative()});
+  table.push_back({section, "step_ms", &kernels.step_ms, "Fixed time per step.", not_negative()});
 }
 
 void describe_links(Node& node, Network& network, OptionTable& table) {
   const Constraint share = from_to(0.001, 1);
-  table.push_back({"node", "gpus", &node.gpus, "Devices of a node.", from_to(1, 1024)});
-  table.push_back({"node", "link_gbps", &node.link_gbps, "Between devices, each direction.", not_negative()});
-  table.push_back({"node", "link_efficiency", &node.link_efficiency, "Of it in collectives.", share});
-  table.push_back({"node", "link_latency_us", &node.link_latency_us, "Of one ring step.", not_negative()});
+  table.push_back({"node", "gpus", &node.gpus, "Devices per node.", from_to(1, 1024)});
+  table.push_back({"node", "link_gbps", &node.link_gbps, "Link bandwidth between devices, per direction.",
+                   not_negative()});
   table.push_back(
-      {"node", "host_link_gbps", &node.host_link_gbps, "Device to host, each direction.", not_negative()});
-  table.push_back({"node", "host_link_efficiency", &node.host_link_efficiency, "Of it in copies.", share});
+      {"node", "link_efficiency", &node.link_efficiency, "Efficiency of that link in collectives.", share});
+  table.push_back(
+      {"node", "link_latency_us", &node.link_latency_us, "Latency of one ring step.", not_negative()});
+  table.push_back({"node", "host_link_gbps", &node.host_link_gbps,
+                   "Link bandwidth between device and host, per direction.", not_negative()});
+  table.push_back({"node", "host_link_efficiency", &node.host_link_efficiency,
+                   "Efficiency of that link in copies.", share});
   table.push_back(
       {"node", "host_memory_gb", &node.host_memory_gb, "Memory of the host.", from_to(0, kMostGigabytes)});
   table.push_back({"node", "host_memory_gbps", &node.host_memory_gbps,
-                   "Its rate, for all devices' copies together.", not_negative()});
+                   "Bandwidth of that memory, for the copies of all devices together.", not_negative()});
   table.push_back({"node", "disk_gbps", &node.disk_gbps,
-                   "Of the disk of offloaded records, shared by all copies; 0: not known.", not_negative()});
+                   "Bandwidth of the disk for offloaded records, shared by all copies; 0: unknown.",
+                   not_negative()});
+  table.push_back({"network", "gbps_per_gpu", &network.gbps_per_gpu,
+                   "A device's share of the bandwidth between nodes.", not_negative()});
   table.push_back(
-      {"network", "gbps_per_gpu", &network.gbps_per_gpu, "A device's share between nodes.", not_negative()});
-  table.push_back({"network", "efficiency", &network.efficiency, "Of it in transfers.", share});
-  table.push_back(
-      {"network", "gradient_efficiency", &network.gradient_efficiency, "Of it in sums of gradients.", share});
+      {"network", "efficiency", &network.efficiency, "Efficiency of that share in transfers.", share});
+  table.push_back({"network", "gradient_efficiency", &network.gradient_efficiency,
+                   "Efficiency of that share in gradient sums.", share});
   table.push_back({"network", "pair_efficiency", &network.pair_efficiency,
-                   "Of two links, in sums over groups with two members on a node.", from_to(0.5, 1)});
-  table.push_back({"network", "latency_us", &network.latency_us, "Between nodes.", not_negative()});
+                   "Fraction of two links used by sums over groups with two members per node.",
+                   from_to(0.5, 1)});
+  table.push_back({"network", "latency_us", &network.latency_us, "Latency between nodes.", not_negative()});
   table.push_back({"network", "straggle", &network.straggle,
-                   "Of a step, waiting for the slowest node: its share for each doubling of the nodes.",
-                   from_to(0, 0.2)});
+                   "Share of a step lost to the slowest node, per doubling of the nodes.", from_to(0, 0.2)});
 }
 
 void describe_measured(Measured& measured, OptionTable& table) {
   const auto add = [&](std::string_view key, Numbers* numbers, std::string_view sentence) {
     table.push_back({"measured", key, numbers, sentence, positive()});
   };
-  add("matrix_tokens", &measured.matrix_tokens, "Rows of measured products.");
-  add("matrix_width", &measured.matrix_width, "Root of the numbers of their weights.");
-  add("matrix_tflops", &measured.matrix_tflops, "Their rates forward, a row for each of matrix_tokens.");
+  add("matrix_tokens", &measured.matrix_tokens, "Rows of the measured products.");
+  add("matrix_width", &measured.matrix_width, "Square roots of their weight counts.");
+  add("matrix_tflops", &measured.matrix_tflops, "Their forward rates, one row for each of matrix_tokens.");
   add("matrix_input_tflops", &measured.matrix_input_tflops, "For the gradient of the input.");
   add("matrix_weight_tflops", &measured.matrix_weight_tflops, "For the gradient of the weights.");
   add("f32_matrix_tflops", &measured.f32_matrix_tflops, "The same in f32: forward.");
   add("f32_matrix_input_tflops", &measured.f32_matrix_input_tflops, "For the gradient of the input.");
   add("f32_matrix_weight_tflops", &measured.f32_matrix_weight_tflops, "For the gradient of the weights.");
-  add("attention_tokens", &measured.attention_tokens, "Queries of a call, and own keys.");
+  add("attention_tokens", &measured.attention_tokens, "Queries of a call, and its own keys.");
   add("attention_tflops", &measured.attention_tflops, "Rates of a slice over its own keys.");
-  add("attention_backward_tflops", &measured.attention_backward_tflops, "Of its backward.");
+  add("attention_backward_tflops", &measured.attention_backward_tflops, "The same for its backward.");
   add("earlier_attention_tflops", &measured.earlier_attention_tflops,
-      "Of a slice over an earlier one; on a card, over as many earlier keys as a call goes over.");
-  add("earlier_attention_backward_tflops", &measured.earlier_attention_backward_tflops, "Of its backward.");
+      "Rates of a slice over an earlier one; on a card, over as many earlier keys as a call covers.");
+  add("earlier_attention_backward_tflops", &measured.earlier_attention_backward_tflops,
+      "The same for its backward.");
   add("elementwise_mb", &measured.elementwise_mb, "Sizes of a hidden state.");
-  add("elementwise_gbps", &measured.elementwise_gbps, "Rates of a layer's elementwise work there.");
-  add("elementwise_backward_gbps", &measured.elementwise_backward_gbps, "Of its backward.");
+  add("elementwise_gbps", &measured.elementwise_gbps, "Rates of a layer's elementwise work at these sizes.");
+  add("elementwise_backward_gbps", &measured.elementwise_backward_gbps, "The same for its backward.");
   table.push_back({"measured", "optimizer_gbps", &measured.optimizer_gbps,
-                   "Rate of the optimizer's passes; 0: the memory's.", not_negative()});
+                   "Rate of the optimizer's passes; 0: the memory bandwidth.", not_negative()});
   add("link_kb", &measured.link_kb, "Sizes of messages between neighbours.");
   add("link_us", &measured.link_us, "Their times.");
 }

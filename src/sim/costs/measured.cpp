@@ -271,9 +271,10 @@ void require_even_slices(const schedule::Schedule& wanted, const std::string& or
   if (wanted.slices.empty()) return;
   const auto [least, most] = std::ranges::minmax(wanted.slices);
   if (least == most) return;
-  throw InputError(
-      origin + ": a run's mean times are of micro-batches with as many slices each; the schedule's have " +
-      std::to_string(least) + " to " + std::to_string(most) + ": give all as many, or a table of costs");
+  throw InputError(origin +
+                   ": a run's mean times are for micro-batches of equally many slices; the schedule's have " +
+                   std::to_string(least) + " to " + std::to_string(most) +
+                   ": use one number for all, or a table of costs");
 }
 
 }  // namespace penstock::sim

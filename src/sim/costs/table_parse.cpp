@@ -32,7 +32,7 @@ class Parser {
     }
     if (bandwidth_line_ > 0 && !has_messages_) {
       line_ = bandwidth_line_;
-      fail("a bandwidth, and no entry says what a message carries; add \"message SLICE BYTES\", or use inf");
+      fail("a bandwidth without the size of a message; add \"message SLICE BYTES\", or use inf");
     }
     return std::move(table_);
   }
@@ -62,8 +62,8 @@ class Parser {
     });
     if (word == schedule::kOpWords.end()) {
       fail("\"" + printable(fields_[0]) +
-           "\" is no entry; expected link, message, record, F, B, I, W, LOSS, OFFLOAD, RELOAD, REDUCE_GRAD "
-           "or STEP");
+           "\" is not an entry; expected link, message, record, F, B, I, W, LOSS, OFFLOAD, RELOAD, "
+           "REDUCE_GRAD or STEP");
     }
     need(4, "KIND STAGE SLICE SECONDS");
     const Seconds seconds = amount(3, "time in seconds");
@@ -119,7 +119,7 @@ class Parser {
     if (fields_[field] == "*") return {0, extent};
     const std::optional<std::int64_t> value = parse_integer(fields_[field]);
     if (!value || *value < 0 || *value >= extent) {
-      fail("\"" + printable(fields_[field]) + "\" is no " + name + "; expected 0 to " +
+      fail("\"" + printable(fields_[field]) + "\" is not a valid " + name + "; expected 0 to " +
            std::to_string(extent - 1) + ", or * for all");
     }
     return {static_cast<int>(*value), 1};
@@ -128,7 +128,7 @@ class Parser {
   double amount(std::size_t field, const char* name) const {
     const std::optional<double> value = parse_number(fields_[field]);
     if (!value || *value < 0) {
-      fail("\"" + printable(fields_[field]) + "\" is no " + name +
+      fail("\"" + printable(fields_[field]) + "\" is not a valid " + name +
            "; expected a finite number, zero or more");
     }
     return *value;
@@ -138,7 +138,7 @@ class Parser {
     constexpr Bytes kMost = 1'000'000'000'000'000;  // a sum of thousands fits in 64 bits
     const std::optional<std::int64_t> value = parse_integer(fields_[field]);
     if (!value || *value < 0 || *value > kMost)
-      fail("\"" + printable(fields_[field]) + "\" is no number of bytes; expected zero to 1e15");
+      fail("\"" + printable(fields_[field]) + "\" is not a number of bytes; expected zero to 1e15");
     return *value;
   }
 

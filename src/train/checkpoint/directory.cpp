@@ -137,7 +137,7 @@ CheckpointDirectory checkpoints_of(const run::Run& run) { return checkpoints_in(
 CheckpointFacts read_checkpoint_facts(const CheckpointDirectory& directory, std::int64_t step) {
   const std::string path = inside(directory.of_step(step), kCheckpointFacts);
   CheckpointFacts facts = parse_checkpoint_facts(files::read_text(path, kLongestFacts), path);
-  if (facts.step != step) throw InputError(path + ": is of step " + std::to_string(facts.step));
+  if (facts.step != step) throw InputError(path + ": is from step " + std::to_string(facts.step));
   return facts;
 }
 

@@ -66,7 +66,7 @@ class Reader {
 
   const OrderedJson& object(const OrderedJson& parent, const char* key) const {
     const OrderedJson& value = member(parent, key);
-    if (!value.is_object()) fail("\"" + std::string(key) + "\" is no object");
+    if (!value.is_object()) fail("\"" + std::string(key) + "\" is not an object");
     return value;
   }
 
@@ -82,18 +82,18 @@ class Reader {
   std::optional<double> number(const OrderedJson& parent, const char* key) const {
     const OrderedJson& value = member(parent, key);
     if (value.is_null()) return std::nullopt;
-    if (!value.is_number()) fail("\"" + std::string(key) + "\" is no number");
+    if (!value.is_number()) fail("\"" + std::string(key) + "\" is not a number");
     return value.get<double>();
   }
 
   std::string word(const OrderedJson& value, const std::string& key) const {
-    if (!value.is_string()) fail("\"" + printable(key) + "\" is no text");
+    if (!value.is_string()) fail("\"" + printable(key) + "\" is not text");
     return value.get<std::string>();
   }
 
   std::uint64_t sum(const OrderedJson& value, const std::string& key) const {
     const auto sum = files::parse_checksum(word(value, key));
-    if (!sum) fail("\"" + printable(key) + "\" is no checksum of 16 hexadecimal digits");
+    if (!sum) fail("\"" + printable(key) + "\" is not a checksum of 16 hexadecimal digits");
     return *sum;
   }
 
@@ -104,7 +104,7 @@ class Reader {
 // Parses the document; fails if its checksum is wrong.
 OrderedJson unsealed(std::string_view text, const Reader& read) {
   const std::size_t length = seal_line(0).size();
-  if (text.size() < length) read.fail("is no whole checkpoint file: it has no checksum at its end");
+  if (text.size() < length) read.fail("is not a whole checkpoint file: it has no checksum at its end");
   const std::string_view body = text.substr(0, text.size() - length);
   const std::string wanted = seal_line(files::checksum(body));
   if (text.substr(body.size()) != wanted) {
@@ -112,7 +112,7 @@ OrderedJson unsealed(std::string_view text, const Reader& read) {
               ", another one was recorded");
   }
   OrderedJson document = files::parse_or_discard<OrderedJson>(text);
-  if (!document.is_object()) read.fail("is no JSON object");
+  if (!document.is_object()) read.fail("is not a JSON object");
   return document;
 }
 
@@ -134,7 +134,7 @@ void require_form(const OrderedJson& document, const Reader& read) {
 
 FileSums read_sums(const std::string& name, const OrderedJson& entry, const Reader& read) {
   FileSums sums{.file = name};
-  if (!entry.is_object()) read.fail("\"" + printable(name) + "\" is no object");
+  if (!entry.is_object()) read.fail("\"" + printable(name) + "\" is not an object");
   sums.head = read.sum(read.member(entry, "header"), "header");
   for (const auto& [tensor, sum] : read.object(entry, "tensors").items()) {
     sums.tensors.emplace_back(tensor, read.sum(sum, tensor));

@@ -146,7 +146,7 @@ void CheckpointSaver::write_files(std::int64_t step) {
   const std::string folder = directory_.partial(step);
   // A rank that gives up waits for this thread, and has a failure to report.
   const auto go_on = [&] {
-    if (given_up_) throw RunError("the writing of " + folder + " is given up");
+    if (given_up_) throw RunError("writing " + folder + " was given up");
   };
   for (std::size_t i = 0; i < files_.size(); ++i) {
     write_share(folder + "/" + files_[i].name, copies_[i], go_on);

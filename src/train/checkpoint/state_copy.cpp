@@ -30,18 +30,18 @@ class CopyReader {
 
   std::int64_t integer(const Json& value, std::int64_t least, std::int64_t most) const {
     if (!value.is_number_integer() || value < least || value > most)
-      fail(printable(value.dump(), 50) + " is no integer from " + std::to_string(least) + " to " +
+      fail(printable(value.dump(), 50) + " is not an integer from " + std::to_string(least) + " to " +
            std::to_string(most));
     return value.get<std::int64_t>();
   }
 
   std::string text(const Json& value) const {
-    if (!value.is_string()) fail(printable(value.dump(), 50) + " is no text");
+    if (!value.is_string()) fail(printable(value.dump(), 50) + " is not text");
     return value.get<std::string>();
   }
 
   const Json& list(const Json& value) const {
-    if (!value.is_array()) fail(printable(value.dump(), 50) + " is no list");
+    if (!value.is_array()) fail(printable(value.dump(), 50) + " is not a list");
     return value;
   }
 
@@ -53,7 +53,7 @@ files::ElementType type_of(const std::string& name, const CopyReader& reader) {
   for (const files::ElementType type : {files::ElementType::F32, files::ElementType::F64}) {
     if (name_of(type) == name) return type;
   }
-  reader.fail("\"" + printable(name) + "\" is no type of a weight");
+  reader.fail("\"" + printable(name) + "\" is not a type of weights");
 }
 
 std::vector<RangeRun> runs_in(const Json& json, std::int64_t elements, const CopyReader& reader) {
@@ -77,7 +77,7 @@ std::vector<RangeRun> runs_in(const Json& json, std::int64_t elements, const Cop
 std::string number_of(const char* key, const Json& json, const CopyReader& reader) {
   std::string number = reader.text(reader.member(json, key));
   if (!files::parse_checksum(number))
-    reader.fail("\"" + std::string(key) + "\" is no number of 16 hexadecimal digits");
+    reader.fail("\"" + std::string(key) + "\" is not a number of 16 hexadecimal digits");
   return number;
 }
 
@@ -136,7 +136,7 @@ std::string to_json(const StateCopy& facts) {
 StateCopy parse_state_copy(std::string_view text, std::string_view origin) {
   const CopyReader reader(origin);
   const Json json = files::parse_or_discard(text);
-  if (!json.is_object()) reader.fail("is no copy of a run's state");
+  if (!json.is_object()) reader.fail("is not a copy of a run's state");
   StateCopy facts;
   facts.run = number_of("run", json, reader);
   facts.start = number_of("start", json, reader);
@@ -145,11 +145,11 @@ StateCopy parse_state_copy(std::string_view text, std::string_view origin) {
   facts.rank = static_cast<int>(reader.integer(reader.member(json, "rank"), 0, facts.ranks - 1));
   facts.checkpoint = reader.text(reader.member(json, "checkpoint"));
   for (const Json& tensor : reader.list(reader.member(json, "tensors"))) {
-    if (!tensor.is_object()) reader.fail("a tensor is no object");
+    if (!tensor.is_object()) reader.fail("a tensor is not an object");
     facts.tensors.push_back(tensor_in(tensor, reader));
   }
   const auto sum = files::parse_checksum(reader.text(reader.member(json, "sum")));
-  if (!sum) reader.fail("\"sum\" is no checksum");
+  if (!sum) reader.fail("\"sum\" is not a checksum");
   facts.sum = *sum;
   return facts;
 }

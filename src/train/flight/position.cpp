@@ -136,11 +136,11 @@ Position parse_position(std::string_view json, std::string_view origin, int rank
       position.passed, [](const comm::Passed& passed) { return passed.sent >= 0 && passed.received >= 0; });
   const bool among = !position.wait || (position.wait->peer >= 0 && position.wait->peer < ranks);
   if (position.rank != rank || !among || !counted)
-    throw InputError(std::string(origin) + ": is no position of rank " + std::to_string(rank) + " of " +
+    throw InputError(std::string(origin) + ": is not a position of rank " + std::to_string(rank) + " of " +
                      std::to_string(ranks));
   return position;
 } catch (const Json::exception& fault) {
-  throw InputError(std::string(origin) + ": is no position of a rank: " + fault.what());
+  throw InputError(std::string(origin) + ": is not a position of a rank: " + fault.what());
 }
 
 std::optional<int> silent_rank(const Positions& positions) {

@@ -28,7 +28,7 @@ OrderedJson optional(const std::optional<double>& value) {
 std::int64_t step_of(std::string_view line, const std::string& path) {
   const OrderedJson parsed = files::parse_or_discard<OrderedJson>(line);
   const bool good = parsed.is_object() && parsed.contains("step") && parsed["step"].is_number_integer();
-  if (!good) throw InputError(path + ": \"" + printable(line) + "\" is no step's metrics");
+  if (!good) throw InputError(path + ": \"" + printable(line) + "\" is not a step's metrics");
   return parsed["step"].get<std::int64_t>();
 }
 
@@ -57,7 +57,7 @@ KeptLines lines_until(const std::string& path, std::int64_t last_step) {
 std::string gap_between(std::int64_t kept, std::int64_t next, const std::string& path, bool is_there) {
   if (next - kept <= 1) return {};
   return path + " lacks the lines of steps " + std::to_string(kept + 1) + " to " + std::to_string(next - 1) +
-         (is_there ? "; a host that is lost takes with it what is not on disk yet" : "; the file was gone");
+         (is_there ? "; a lost host takes with it lines not on disk yet" : "; the file was gone");
 }
 
 OrderedJson to_object(const BytesByCategory& bytes) {

@@ -15,7 +15,7 @@ NamedCall parse_call(const Json& entry, const Json& kernels, const Json& blocks,
   const bool sound = entry.is_array() && entry.size() >= 4 &&
                      std::ranges::all_of(entry, [](const Json& part) { return part.is_number(); }) &&
                      entry[0].is_number_unsigned() && entry[1].is_number_unsigned();
-  if (!sound) throw InputError(place + ": a call is no [kernel, block, start, end, ...]");
+  if (!sound) throw InputError(place + ": a call is not [kernel, block, start, end, ...]");
   const auto kernel = entry[0].get<std::size_t>(), block = entry[1].get<std::size_t>();
   if (kernel >= kernels.size() || block >= blocks.size() || !kernels[kernel].is_string() ||
       !blocks[block].is_string()) {
@@ -30,7 +30,7 @@ std::vector<NamedProfile> parse_profiles(std::string_view json, std::string_view
   const Json document = files::parse_or_discard(json);
   const auto list = [&](const char* key) -> const Json& {
     if (!document.is_object() || !document.contains(key) || !document[key].is_array()) {
-      throw InputError(std::string(origin) + ": is no profile; it has no list \"" + key + "\"");
+      throw InputError(std::string(origin) + ": is not a profile; it has no list \"" + key + "\"");
     }
     return document[key];
   };

@@ -4,6 +4,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -60,8 +62,8 @@ bool is_same_file(const std::string& path, const std::string& other) {
 void refuse_to_replace(const std::string& path, const std::string& schedule_file) {
   if (schedule_file.empty() || !exists(path, files::kSchedule) || !kept_schedule(path).empty()) return;
   fail(path, "holds a " + std::string(files::kSchedule) +
-                 " that is no run's, where the run keeps its copy of schedule.file = " +
-                 json_quote(schedule_file) + "; move it away, or name another directory");
+                 " that is not a run's and that the copy of schedule.file = " + json_quote(schedule_file) +
+                 " would replace; move it away, or name another directory");
 }
 
 void remove_traces(const std::string& path, const std::string& schedule_file) {
@@ -70,6 +72,20 @@ void remove_traces(const std::string& path, const std::string& schedule_file) {
   // run.toml stays until the new one replaces it: it tells that the directory is a run's.
   for (const char* trace : {files::kMetrics, files::kCheckpoints})
     files::remove_all((fs::path(path) / trace).string());
+}
+
+// Removes what killed runs left of files that only the lock's holder writes (files/atomic_file.h).
+void remove_unfinished_files(const std::string& path) {
+  constexpr std::array<std::string_view, 8> written{files::kDocuments, files::kRunFile, files::kSchedule,
+                                                    files::kSummary,   files::kWeights, files::kProgram,
+                                                    files::kTimeline,  files::kProfile};
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(path, none)) {
+    const std::string name = entry.path().filename().string();
+    const std::size_t end = name.rfind(".part-");
+    if (end != std::string::npos && std::ranges::count(written, std::string_view(name).substr(0, end)) > 0)
+      files::remove_all(entry.path().string());
+  }
 }
 
 }  // namespace
@@ -93,6 +109,7 @@ RunDirectory::RunDirectory(std::string path, RunStart start, const std::string& 
     refuse_unless(path_, start);  // another run may have started since the first check
     taken_over_ = start == RunStart::New && began_without_a_step(path_);
     if (taken_over_) remove_traces(path_, schedule_file);
+    remove_unfinished_files(path_);
   } catch (...) {
     close(std::exchange(lock_, -1));
     throw;
@@ -106,7 +123,7 @@ RunDirectory::~RunDirectory() {
 void RunDirectory::check(const std::string& path, RunStart start, const std::string& schedule_file) {
   std::error_code error;
   if (fs::exists(path, error) && !fs::is_directory(path, error))
-    fail(path, "is no directory; name another one");
+    fail(path, "is not a directory; name another one");
   refuse_unless(path, start);
   refuse_to_replace(path, schedule_file);
   fs::path there = fs::absolute(path, error);
@@ -125,7 +142,7 @@ void RunDirectory::refuse_unless(const std::string& path, RunStart start) {
     if (!exists(path, trace)) continue;
     if (start == RunStart::Resume) return;
     fail(path, "already holds a run (" + std::string(trace) +
-                   " is there); name another directory, or go on with --resume");
+                   " is there); name another directory, or continue with --resume");
   }
   if (start == RunStart::Resume) fail(path, "holds no run to resume; leave out --resume");
 }

@@ -19,10 +19,11 @@ class RunDirectory {
  public:
   // Creates the directory with its parents, or takes an existing one, and locks it until the object is
   // destroyed or the process ends. A new run takes over the directory of a run that completed no step.
-  // `schedule_file`: the run's, may be empty. Throws InputError and writes nothing if the path is no
-  // directory or not writable, a new run finds another run's files, a resumed run finds none, the copy of the
-  // schedule would replace a schedule.csv that is no run's, or another process holds the lock. check() does
-  // the same checks except the lock's, and creates nothing.
+  // Removes files that a killed run has not finished. `schedule_file`: the run's, may be empty. Throws
+  // InputError and writes nothing if the path is no directory or not writable, a new run finds another
+  // run's files, a resumed run finds none, the copy of the schedule would replace a schedule.csv that is no
+  // run's, or another process holds the lock. check() does the same checks except the lock's, and creates
+  // nothing.
   RunDirectory(std::string path, RunStart start, const std::string& schedule_file = {});
   static void check(const std::string& path, RunStart start, const std::string& schedule_file = {});
   ~RunDirectory();

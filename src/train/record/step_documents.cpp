@@ -55,8 +55,9 @@ StepDocuments parse_step_documents(std::string_view json, const run::Run& run, s
                       return are_documents(sequences, run.sequences());
                     });
   if (!good)
-    throw InputError(std::string(origin) + ": has not the documents of " + std::to_string(micro_batches) +
-                     " micro-batches of " + std::to_string(run.sequences()) + " sequences");
+    throw InputError(std::string(origin) + ": does not have the documents of " +
+                     std::to_string(micro_batches) + " micro-batches of " + std::to_string(run.sequences()) +
+                     " sequences");
   return {.step = step.get<std::int64_t>(),
           .content = {.documents = documents.get<std::vector<model::Documents>>(),
                       .fewest = fewest.get<std::vector<Tokens>>(),

@@ -40,8 +40,7 @@ Seconds parse_processor_seconds(const Json& entry, const std::string& place) {
 std::vector<schedule::Event> parse_rank(const Json& pairs, std::size_t ops, const std::string& place) {
   const std::size_t found = pairs.is_array() ? pairs.size() : 0;
   if (found != ops) {
-    throw InputError(place + ": is missing: " + std::to_string(found) + " of " + std::to_string(ops) +
-                     " ops are there");
+    throw InputError(place + ": has " + std::to_string(found) + " of its " + std::to_string(ops) + " ops");
   }
   std::vector<schedule::Event> events;
   for (std::uint32_t op = 0; op < ops; ++op) events.push_back(parse_event(pairs[op], op, place));
@@ -52,7 +51,8 @@ schedule::ExchangeSpan parse_span(const Json& entry, std::size_t exchanges, cons
   const bool numbers = entry.is_array() && entry.size() == 5 && entry[0].is_number_unsigned() &&
                        std::ranges::all_of(entry, [](const Json& number) { return number.is_number(); });
   if (!numbers || entry[0].get<std::uint64_t>() >= exchanges)
-    throw InputError(place + ": exchange is no list of [exchange, start, end, waiting, processor seconds]");
+    throw InputError(place +
+                     ": exchange is not a list of [exchange, start, end, waiting, processor seconds]");
   const schedule::ExchangeSpan span{.exchange = entry[0].get<std::uint32_t>(),
                                     .start = entry[1].get<double>(),
                                     .end = entry[2].get<double>(),
@@ -60,7 +60,7 @@ schedule::ExchangeSpan parse_span(const Json& entry, std::size_t exchanges, cons
                                     .processor = entry[4].get<double>()};
   const bool sound = std::isfinite(span.start) && std::isfinite(span.end) && span.end >= span.start &&
                      std::isfinite(span.processor) && span.processor >= 0;
-  if (!sound) throw InputError(place + ": exchange ends before it starts, or took no time that there is");
+  if (!sound) throw InputError(place + ": exchange ends before it starts, or has an invalid time");
   return span;
 }
 
@@ -77,7 +77,7 @@ std::vector<std::vector<schedule::ExchangeSpan>> parse_exchange(const Json& devi
     std::vector<schedule::ExchangeSpan>& spans = exchange.emplace_back();
     for (const Json& entry : entries) spans.push_back(parse_span(entry, program.exchanges.size(), place));
     if (!std::ranges::is_sorted(spans, {}, &schedule::ExchangeSpan::start))
-      throw InputError(place + ": its exchange is not in the order of time");
+      throw InputError(place + ": its exchange is not in order of time");
   }
   return exchange;
 }
@@ -87,7 +87,7 @@ OpMemory parse_memory(const Json& numbers, const std::string& place) {
   const bool whole =
       numbers.is_array() && numbers.size() == memory.live.size() + 1 &&
       std::ranges::all_of(numbers, [](const Json& entry) { return entry.is_number_integer(); });
-  if (!whole) throw InputError(place + ": memory is no list of a peak and the bytes of each category");
+  if (!whole) throw InputError(place + ": memory is not a list of a peak and the bytes of each category");
   memory.peak = numbers[0].get<Bytes>();
   for (std::size_t i = 0; i < memory.live.size(); ++i) memory.live[i] = numbers[i + 1].get<Bytes>();
   return memory;
@@ -98,7 +98,7 @@ std::vector<OpMemory> parse_memories(const Json& entries, const schedule::Device
   const auto wanted = std::ranges::count_if(
       list.ops, [](const schedule::Op& op) { return schedule::lane_of(op.kind) == schedule::Lane::Compute; });
   if (!entries.is_array() || static_cast<std::ptrdiff_t>(entries.size()) != wanted) {
-    throw InputError(place + ": memory is not of every compute op");
+    throw InputError(place + ": memory is not given for every compute op");
   }
   std::vector<OpMemory> memory;
   for (const Json& entry : entries) memory.push_back(parse_memory(entry, place));
@@ -113,7 +113,7 @@ std::vector<std::vector<schedule::Event>> parse_ranks(const Json& lists, const s
   const std::size_t devices = program.devices.size();
   if (!lists.is_array() || lists.empty() || lists.size() % devices != 0) {
     throw InputError(std::string(origin) + ": step " + std::to_string(step) +
-                     ": \"ranks\" is no list with as many ranks for each of " + std::to_string(devices) +
+                     ": \"ranks\" is not a list with as many ranks for each of " + std::to_string(devices) +
                      " devices");
   }
   const std::size_t per_device = lists.size() / devices;
@@ -206,7 +206,7 @@ std::vector<StepTimeline> parse_timelines(std::string_view json, const schedule:
                                           std::string_view origin) {
   const Json document = files::parse_or_discard(json);
   if (!document.is_object() || !document.contains("steps") || !document["steps"].is_array()) {
-    throw InputError(std::string(origin) + ": is no timeline; expected {\"steps\": [...]}");
+    throw InputError(std::string(origin) + ": is not a timeline; expected {\"steps\": [...]}");
   }
   std::vector<StepTimeline> steps;
   for (const Json& entry : document["steps"]) steps.push_back(parse_step(entry, program, origin));
