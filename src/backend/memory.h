@@ -48,7 +48,7 @@ void recount(const c10::Storage& storage, Category category);
 // the peak use by at most max(peak / 64, min(peak / 10, 32 MiB)).
 Bytes cached_bytes();
 
-// Frees a card's blocks held for reuse. No-op on the CPU, which holds few.
+// Frees the large blocks held for reuse. On the CPU also forgets the peak use that bounds them.
 void release_cached();
 
 // Number of large blocks (256 KiB or more; on a card, segments) mapped since the process began. After the

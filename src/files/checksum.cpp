@@ -9,6 +9,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "files/input_file.h"
+
 namespace penstock::files {
 namespace {
 
@@ -81,6 +83,15 @@ std::uint64_t word_sum(std::span<const std::byte> bytes, std::uint64_t first_wor
 }
 
 std::uint64_t add_word_sums(std::uint64_t a, std::uint64_t b) { return reduced(Wide{a} + b); }
+
+std::uint64_t word_sum(InputFile& file, std::uint64_t begin, std::uint64_t bytes) {
+  std::uint64_t sum = 0, words = 0;
+  file.read(begin, bytes, [&](std::span<const std::byte> piece) {  // all but the last are of whole words
+    sum = add_word_sums(sum, word_sum(piece, words));
+    words += piece.size() / sizeof(Word);
+  });
+  return sum;
+}
 
 std::string checksum_text(std::uint64_t sum) {
   std::string text(kDigits, '0');

@@ -89,6 +89,11 @@ const json* Members::take(const char* key) {
   return found == object_.end() || found->is_null() ? nullptr : &*found;
 }
 
+bool Members::is_null(const char* key) const {
+  const auto found = object_.find(key);
+  return found != object_.end() && found->is_null();
+}
+
 void Members::refuse_the_rest() const {
   for (const auto& [key, value] : object_.items()) {
     const bool known = std::ranges::find(taken_, key) != taken_.end() ||

@@ -18,6 +18,7 @@ class Members {
   // members without `otherwise` and values of the wrong kind.
   Members(const nlohmann::json& object, std::string origin);
 
+  bool is_null(const char* key) const;                            // present, as null
   std::int64_t count(const char* key) { return count(key, -1); }  // 1 or more
   std::int64_t count(const char* key, std::int64_t otherwise);
   double number(const char* key) { return number(key, -1); }  // positive

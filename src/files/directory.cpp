@@ -47,9 +47,11 @@ void remove_all(const std::string& path) {
   std::error_code error;
   std::vector<std::string> inside;
   if (fs::is_directory(fs::symlink_status(path, error))) {
-    for (const auto& entry : fs::recursive_directory_iterator(path, error)) inside.push_back(entry.path());
+    // A range-for would throw where the directory cannot be read on.
+    for (fs::directory_iterator entry(path, error), end; entry != end; entry.increment(error))
+      inside.push_back(entry->path());
   }
-  for (auto entry = inside.rbegin(); entry != inside.rend(); ++entry) file_system().remove(*entry);
+  for (const std::string& name : inside) remove_all(name);
   file_system().remove(path);
 }
 

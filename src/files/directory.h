@@ -19,7 +19,8 @@ int make_directories(const std::string& path);
 // it.
 void publish_directory(const std::string& temporary, const std::string& path);
 
-// Removes a file, or a directory with its contents, as far as possible.
+// Removes a file, or a directory with its contents, as far as possible. What cannot be read or removed is
+// left without an error, so that destructors may call this.
 void remove_all(const std::string& path);
 
 }  // namespace penstock::files

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "files/mapped_file.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -14,40 +11,18 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "files/input_file.h"
 
 namespace penstock::files {
-namespace {
 
-[[noreturn]] void fail(const std::string& path, const std::string& why) {
-  throw InputError(printable(path, 500) + ": " + why);
-}
+MappedFile::MappedFile(const std::string& path) : MappedFile(InputFile(path)) {}
 
-// Closes the descriptor on destruction.
-struct Descriptor {
-  int number;
-  ~Descriptor() {
-    if (number >= 0) close(number);
-  }
-};
-
-std::size_t size_of_regular_file(const std::string& path, int descriptor) {
-  struct stat status {};
-  if (fstat(descriptor, &status) != 0) fail(path, std::strerror(errno));
-  if (S_ISDIR(status.st_mode)) fail(path, "is a directory, not a file");
-  if (!S_ISREG(status.st_mode)) fail(path, "is not a regular file");
-  return static_cast<std::size_t>(status.st_size);
-}
-
-}  // namespace
-
-MappedFile::MappedFile(const std::string& path) {
-  // Non-blocking: opening a pipe without a writer would block before its type can be checked.
-  const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  if (file.number < 0) fail(path, "cannot be opened: " + std::string(std::strerror(errno)));
-  const std::size_t size = size_of_regular_file(path, file.number);
+MappedFile::MappedFile(const InputFile& file) {
+  const auto size = static_cast<std::size_t>(file.size());
   if (size == 0) return;  // an empty mapping is an error
-  void* mapped = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number, 0);
-  if (mapped == MAP_FAILED) fail(path, "cannot be mapped: " + std::string(std::strerror(errno)));
+  void* mapped = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
+  if (mapped == MAP_FAILED)
+    throw InputError(printable(file.path(), 500) + ": cannot be mapped: " + std::strerror(errno));
   data_ = static_cast<const std::byte*>(mapped);
   size_ = size;
 }
@@ -66,17 +41,26 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 std::string read_text(const std::string& path, std::size_t limit) {
-  const MappedFile file(path);
-  if (file.text().size() > limit) {
-    fail(path, "has " + std::to_string(file.text().size()) + " bytes; at most " + std::to_string(limit) +
-                   " are read: give a smaller file");
+  InputFile file(path);
+  if (file.size() > limit) {
+    throw InputError(printable(path, 500) + ": has " + std::to_string(file.size()) + " bytes; at most " +
+                     std::to_string(limit) + " are read: give a smaller file");
   }
-  return std::string(file.text());
+  std::string text;
+  text.reserve(static_cast<std::size_t>(file.size()));
+  file.read(0, file.size(), [&](std::span<const std::byte> piece) {
+    text.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+  });
+  return text;
+}
+
+bool is_there(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::symlink_status(path, error).type() != std::filesystem::file_type::not_found;
 }
 
 std::optional<std::string> read_text_if_there(const std::string& path, std::size_t limit) {
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) return {};
+  if (!is_there(path)) return {};
   return read_text(path, limit);
 }
 

@@ -145,7 +145,9 @@ model::Shape parse_model_config(std::string_view text, std::string_view origin) 
   shape.hidden = members.count("hidden_size");
   shape.ffn = members.count("intermediate_size");
   shape.heads = members.count("num_attention_heads");
-  shape.kv_heads = members.count("num_key_value_heads", family.kv_heads > 0 ? family.kv_heads : shape.heads);
+  // Hugging Face's null means as many as heads, where a key that is left out means the family's default.
+  const bool as_heads = family.kv_heads == 0 || members.is_null("num_key_value_heads");
+  shape.kv_heads = members.count("num_key_value_heads", as_heads ? shape.heads : family.kv_heads);
   shape.head_size = members.count("head_dim", family.head_dim);
   shape.vocab = members.count("vocab_size");
   shape.norm_epsilon = members.number("rms_norm_eps", family.norm_epsilon);

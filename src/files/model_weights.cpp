@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "files/model_weights.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <set>
 
 #include "base/error.h"
@@ -71,10 +73,9 @@ ModelWeights::ModelWeights(const std::string& path) : path_(path) {
 
 void ModelWeights::map_folder() {
   const fs::path folder(path_);
-  std::error_code error;
-  if (fs::exists(folder / kIndexName, error)) return map_index((folder / kIndexName).string());
+  if (is_there((folder / kIndexName).string())) return map_index((folder / kIndexName).string());
   for (const char* name : {"model.safetensors", kWeights}) {
-    if (!fs::exists(folder / name, error)) continue;
+    if (!is_there((folder / name).string())) continue;
     files_.emplace_back((folder / name).string());
     return;
   }
@@ -113,6 +114,16 @@ void ModelWeights::map_index(const std::string& index) {
 const StoredTensor* ModelWeights::find(std::string_view name) const {
   const auto found = tensors_.find(name);
   return found == tensors_.end() ? nullptr : found->second;
+}
+
+void ModelWeights::read(const StoredTensor& tensor, const InputFile::Visit& visit) const {
+  const auto holds = [&](const Safetensors& file) {  // a model may have too many tensors to compare names
+    const StoredTensor* begin = file.tensors().data();
+    return !std::less()(&tensor, begin) && std::less()(&tensor, begin + file.tensors().size());
+  };
+  const auto file = std::ranges::find_if(files_, holds);
+  PENSTOCK_CHECK(file != files_.end(), "the tensor is one of these weights");
+  InputFile(file->path()).read(file->begin_of(tensor), tensor.bytes.size(), visit);
 }
 
 void ModelWeights::check(const model::Shape& shape) const {

@@ -25,6 +25,10 @@ class ModelWeights {
   const std::string& path() const { return path_; }
   const StoredTensor* find(std::string_view name) const;  // nullptr if missing
 
+  // Visits the bytes of a tensor that find() returned, in order (InputFile::read). Throws InputError where
+  // they cannot be read. Any thread.
+  void read(const StoredTensor& tensor, const InputFile::Visit& visit) const;
+
   // Throws InputError listing tensors that are missing, unknown, of the wrong shape or not floating-point.
   // Ignores what transformers also ignores: tables of rotary frequencies, and the output matrix of tied
   // embeddings.

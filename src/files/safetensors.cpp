@@ -20,14 +20,14 @@ static_assert(std::endian::native == std::endian::little, "the format's numbers 
 constexpr std::uint64_t kLongestHeader = 100'000'000;
 constexpr std::size_t kHeaderLengthBytes = sizeof(std::uint64_t);
 
-std::uint64_t header_length(std::span<const std::byte> bytes, const std::string& origin) {
+std::uint64_t header_length(std::string_view begin, std::uint64_t size, const std::string& origin) {
   const auto fail = [&](const std::string& what) -> std::uint64_t { throw InputError(origin + ": " + what); };
-  if (bytes.size() < kHeaderLengthBytes) {
-    return fail("has " + std::to_string(bytes.size()) + " bytes; a safetensors file has at least 8");
+  if (size < kHeaderLengthBytes) {
+    return fail("has " + std::to_string(size) + " bytes; a safetensors file has at least 8");
   }
   std::uint64_t length = 0;
-  std::memcpy(&length, bytes.data(), kHeaderLengthBytes);
-  const std::uint64_t rest = bytes.size() - kHeaderLengthBytes;
+  std::memcpy(&length, begin.data(), kHeaderLengthBytes);
+  const std::uint64_t rest = size - kHeaderLengthBytes;
   if (length > kLongestHeader) {
     return fail("says its header has " + std::to_string(length) + " bytes; at most 100000000 are possible");
   }
@@ -36,6 +36,17 @@ std::uint64_t header_length(std::span<const std::byte> bytes, const std::string&
                 " follow");
   }
   return length;
+}
+
+// Not through the mapping: a page that cannot be read is then an InputError.
+std::string read_head(InputFile& file, const std::string& origin) {
+  std::string head;
+  const auto append = [&](std::span<const std::byte> piece) {
+    head.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+  };
+  file.read(0, std::min<std::uint64_t>(kHeaderLengthBytes, file.size()), append);
+  file.read(kHeaderLengthBytes, header_length(head, file.size(), origin), append);
+  return head;
 }
 
 // Indices of the tensors in the order of their bytes in the file.
@@ -48,12 +59,11 @@ std::vector<std::size_t> order_of(std::span<const StoredTensor> tensors) {
 
 }  // namespace
 
-Safetensors::Safetensors(const std::string& path) : file_(path) {
-  const std::string origin = printable(path, 500);
-  const auto length = static_cast<std::size_t>(header_length(file_.bytes(), origin));
-  head_bytes_ = kHeaderLengthBytes + length;
-  SafetensorsHeader header = parse_safetensors_header(file_.text().substr(kHeaderLengthBytes, length),
-                                                      file_.bytes().subspan(head_bytes_), origin);
+Safetensors::Safetensors(InputFile& file) : path_(file.path()), file_(file) {
+  const std::string origin = printable(path_, 500);
+  head_ = read_head(file, origin);
+  SafetensorsHeader header = parse_safetensors_header(std::string_view(head_).substr(kHeaderLengthBytes),
+                                                      file_.bytes().subspan(head_.size()), origin);
   tensors_ = std::move(header.tensors);
   metadata_ = std::move(header.metadata);
 }
@@ -61,6 +71,10 @@ Safetensors::Safetensors(const std::string& path) : file_(path) {
 const StoredTensor* Safetensors::find(std::string_view name) const {
   const auto found = std::ranges::find(tensors_, name, &StoredTensor::name);
   return found == tensors_.end() ? nullptr : &*found;
+}
+
+std::uint64_t Safetensors::begin_of(const StoredTensor& tensor) const {
+  return static_cast<std::uint64_t>(tensor.bytes.data() - file_.bytes().data());
 }
 
 SafetensorsLayout lay_out_safetensors(std::span<const StoredTensor> tensors, const Metadata& metadata) {

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "files/input_file.h"
 #include "files/mapped_file.h"
 
 namespace penstock::files {
@@ -54,17 +55,24 @@ class Safetensors {
   // the found and expected values: a header longer than the file or than 100 MB, not JSON, duplicate names,
   // unknown element types, shapes whose product overflows or disagrees with the offsets, offsets that
   // overlap, leave holes, run backwards or exceed the file.
-  explicit Safetensors(const std::string& path);
+  explicit Safetensors(const std::string& path) : Safetensors(InputFile(path)) {}
+  explicit Safetensors(InputFile&& file) : Safetensors(file) {}
+  explicit Safetensors(InputFile& file);  // which may be closed afterwards
 
   // In byte order. Spans live as long as this object; they need not be aligned.
   const std::vector<StoredTensor>& tensors() const { return tensors_; }
   const Metadata& metadata() const { return metadata_; }
-  std::span<const std::byte> head() const { return file_.bytes().first(head_bytes_); }  // before the tensors
-  const StoredTensor* find(std::string_view name) const;                                // nullptr if missing
+  const std::string& path() const { return path_; }
+  std::string_view head() const { return head_; }         // the bytes before the tensors
+  const StoredTensor* find(std::string_view name) const;  // nullptr if missing
+
+  // Offset of one of tensors() in the file, for reading it through an InputFile.
+  std::uint64_t begin_of(const StoredTensor& tensor) const;
 
  private:
+  std::string path_;
   MappedFile file_;
-  std::size_t head_bytes_ = 0;
+  std::string head_;
   std::vector<StoredTensor> tensors_;
   Metadata metadata_;
 };

@@ -64,9 +64,11 @@ std::vector<TextPart> document_of_line(std::string_view line, const JsonDocument
 
 std::size_t first_block(std::string_view text, std::size_t wanted, bool whole_lines) {
   if (text.size() <= wanted) return text.size();
-  const std::size_t line_end = text.find('\n', wanted - 1);
-  const std::size_t end = line_end == text.npos ? text.size() : line_end + 1;
-  if (whole_lines || end <= 2 * wanted) return end;
+  // A later end of a line is not used; searching for it in every block would take quadratic time.
+  const std::string_view searched = whole_lines ? text : text.substr(0, 2 * wanted);
+  const std::size_t line_end = searched.find('\n', wanted - 1);
+  if (line_end != searched.npos) return line_end + 1;
+  if (searched.size() == text.size()) return text.size();
   std::size_t cut = 2 * wanted;
   for (int i = 0; i < 3 && cut > wanted && continues_character(text[cut]); ++i)
     --cut;  // a character has at most four bytes

@@ -55,15 +55,15 @@ class Closed {
     return as_double(split.kept_tokens() * split.kept_heads(heads)) / as_double(heads);
   }
 
-  // Hidden-state gradients of one micro-batch on the last device, and the logits of a tile in f32 with their
-  // gradient in the weight type (two tiles under vocabulary parallelism, where one is gathered while the next
-  // is computed).
+  // Hidden-state gradients of one micro-batch on the last device, and the logits of a tile in the weight
+  // type, which their gradient overwrites (two tiles under vocabulary parallelism, where one is gathered
+  // while the next is computed).
   double logits(const DeviceLoad& load, std::int64_t vocab) const {
     const bool parallel = layout_.vocabulary_parallel;
     if (!load.last && !parallel) return 0.0;
     const double shards = layout_.mesh.tensor * (parallel ? layout_.mesh.pipeline : 1);
     const double rows = std::min((parallel ? 2 : 1) * as_double(loss_tile_), tokens_ * layout_.mesh.tensor);
-    const double tiles = rows * as_double(vocab * (4 + element_)) / shards;
+    const double tiles = rows * as_double(vocab * element_) / shards;
     return tiles + (load.last ? hidden() * layout_.slices : 0.0);
   }
 

@@ -136,7 +136,7 @@ constexpr std::array kForms{
          .name = "dualpipe-v",
          .v_shaped = true,
          .records = [](const Letters& x) { return 2 * x.p + 1; },
-         .weights = weights_of_full,
+         .weights = [](const Letters& x) { return x.m >= 2 * x.p ? 1 + x.rank : 1; },
          .ramp = ramp_of_dualpipe_v},
     Form{.kind = ScheduleKind::Greedy,
          .name = "greedy",

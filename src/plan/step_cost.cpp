@@ -80,7 +80,7 @@ Seconds edges_of_step(const Case& c, int rank) {
   const double slices = c.m() * c.layout.slices;
   if (c.layout.vocabulary_parallel && c.p() > 1) {
     const double number = c.number_bytes() + as_double(model::accumulator_size(c.workload.precision));
-    const double bytes = number * c.tokens() / c.t() * as_double(c.shape().hidden);
+    const double bytes = number * c.tokens() * as_double(c.shape().hidden);  // rows of all tensor ranks
     const Seconds output = sim::output_layer(c.slice(), c.hardware, c.engine, c.vocab() / c.t() / c.p());
     return slices * (output + stage_transfer(c.hardware, c.layout.mesh, bytes));
   }

@@ -32,10 +32,11 @@ void measure_computation(Recorder& recorder, const Request& request, const Say& 
   say("norms, rotation, SwiGLU");
   measured.elementwise = measure_elementwise(recorder, request.sizes, request.precision);
   say("optimizer");
-  measured.optimizer_rate = request.optimizer_bytes / recorder.seconds(request.optimizer);
+  measured.optimizer_rate = request.optimizer_bytes / recorder.seconds(request.optimizer());
   say("whole layers");
   Seconds layers[5];  // median of several, since the other figures are subtracted from it
-  for (Seconds& seconds : layers) seconds = recorder.seconds(request.layers);
+  const std::function<void()> work = request.layers();
+  for (Seconds& seconds : layers) seconds = recorder.seconds(work);
   std::ranges::nth_element(layers, layers + 2);
   measured.layer_seconds = layers[2];
 }

@@ -12,6 +12,8 @@
 
 namespace penstock::profile {
 
+using MakeWork = std::function<std::function<void()>()>;
+
 struct Request {
   Sizes sizes;
   model::Precision precision = model::Precision::BF16;
@@ -20,13 +22,12 @@ struct Request {
   std::vector<std::string> hosts;  // host name of each rank
   std::string disk_folder;
   OpenUnnamed open_unnamed;  // opens the file for the disk measurement
-  // One optimizer pass over its parameters, and its bytes. The trainer passes it in, since this folder cannot
-  // include the trainer.
-  std::function<void()> optimizer;
-  double optimizer_bytes = 0;
+  // Make one optimizer pass over its parameters, and forwards and backwards of a few layers. Their tensors
+  // live only while they are measured. The caller passes them in, since this folder cannot include the
+  // trainer.
+  MakeWork optimizer, layers;
+  double optimizer_bytes = 0;  // of a pass
   std::string optimizer_work;  // its parameters, in words
-  // Forwards and backwards of a few layers.
-  std::function<void()> layers;
 };
 
 // Collective; the result is complete on rank 0. `say` receives the name of each measurement.

@@ -26,6 +26,9 @@ Seconds seconds_of(nb::callable function, const Op& op) {
                                      static_cast<int>(op.key.slice));
   const double seconds = PyFloat_AsDouble(answer.ptr());
   if (seconds == -1 && PyErr_Occurred() != nullptr) {
+    // TypeError: it is no number. An integer fails only where it is too large.
+    if (PyErr_ExceptionMatches(PyExc_TypeError) == 0 && !PyLong_CheckExact(answer.ptr()))
+      throw nb::python_error();
     PyErr_Clear();
     throw InputError(what(op) + ": the function returned " + printable(nb::repr(answer).c_str()) +
                      "; expected seconds");

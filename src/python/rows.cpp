@@ -29,13 +29,17 @@ int checked(std::int64_t value, const char* what, int most) {
 
 std::string shown(nb::handle value) { return printable(nb::repr(value).c_str()); }
 
+// Floats are refused: 1.5 is not a stage. NumPy's integers have __index__; so have its arrays, which then
+// raise TypeError. Other exceptions of an __index__ propagate.
 int number_in(nb::handle value, const char* what, int most) {
-  int overflow = 0;
-  // Floats are refused: 1.5 is not a stage. NumPy's integers have __index__.
-  if (!PyIndex_Check(value.ptr()))
+  const nb::object index = nb::steal(PyNumber_Index(value.ptr()));
+  if (!index.is_valid()) {
+    if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) throw nb::python_error();
+    PyErr_Clear();
     throw InputError(std::string(what) + " " + shown(value) + " is not an integer");
-  const long long number = PyLong_AsLongLongAndOverflow(
-      PyLong_Check(value.ptr()) ? value.ptr() : nb::steal(PyNumber_Index(value.ptr())).ptr(), &overflow);
+  }
+  int overflow = 0;
+  const long long number = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
   if (overflow != 0) throw InputError(std::string(what) + " " + shown(value) + " is too large");
   return checked(number, what, most);
 }
@@ -79,14 +83,15 @@ std::vector<Action> row_of(nb::handle cells, std::size_t device) {
   if (!PySequence_Check(cells.ptr()) || PyUnicode_Check(cells.ptr()))
     throw InputError("device " + std::to_string(device) + ": " + shown(cells) +
                      " is not a list of actions; expected one for each device");
-  const nb::object fast = nb::steal(PySequence_Fast(cells.ptr(), "a list of actions"));
-  if (!fast.is_valid()) throw nb::python_error();
-  const Py_ssize_t count = PySequence_Fast_GET_SIZE(fast.ptr());
+  const nb::object copy =
+      nb::steal(PySequence_Tuple(cells.ptr()));  // an __index__ may change the caller's list
+  if (!copy.is_valid()) throw nb::python_error();
+  const Py_ssize_t count = PyTuple_GET_SIZE(copy.ptr());
   std::vector<Action> row;
   row.reserve(count);
   for (Py_ssize_t i = 0; i < count; ++i) {
     try {
-      append(PySequence_Fast_GET_ITEM(fast.ptr(), i), row);
+      append(PyTuple_GET_ITEM(copy.ptr(), i), row);
     } catch (const InputError& error) {
       throw InputError("device " + std::to_string(device) + ", position " + std::to_string(i) + ": " +
                        error.what());

@@ -109,13 +109,21 @@ void check_exchange(const Run& run) {
   }
 }
 
+// Whether slices differ by a token at most; cut at multiples of a unit, they may differ by as much.
+bool has_equal_slices(const Run& run) {
+  return std::ranges::all_of(run.slices, [](const std::vector<model::TokenRange>& cut) {
+    const auto [least, most] = std::ranges::minmax(cut, {}, &model::TokenRange::length);
+    return most.length - least.length <= 1;
+  });
+}
+
 schedule::ContextExchange exchange_of(const Run& run) {
   schedule::ContextExchange exchange{
       .mode = run.exchange,
       .limit = static_cast<int>(run.options.schedule.exchange_limit),
       .bytes = [&run](const schedule::Exchange& part) { return op_traffic(run, part); },
       .work = {}};
-  const bool alike = run.documents.empty() && run.options.schedule.cut == "tokens";
+  const bool alike = run.documents.empty() && run.options.schedule.cut == "tokens" && has_equal_slices(run);
   if (!alike)
     exchange.work = [&run](const schedule::PassKey& pass) {
       return slice_work(run, run.documents, pass.key);

@@ -32,6 +32,13 @@ void check_groups(const Options& options) {
           set + " is " + std::to_string(groups / replicas) + " times " + setting("parallel.dp", replicas) +
               "; groups of the batch are added in a binary tree, so that must be a power of two" +
               legal_groups_near(groups, replicas));
+  const bool even = replicas > 1 || std::has_single_bit(static_cast<std::uint64_t>(groups));
+  require(options.parallel.cp == 1 || even,
+          set + " with " + setting("parallel.dp", replicas) + " and " +
+              setting("parallel.cp", options.parallel.cp) +
+              ": ranks of a context are added in the same binary tree, so it must be a power of two; use "
+              "parallel.dp = " +
+              std::to_string(groups));
 }
 
 // All groups must have the same number of micro-batches.

@@ -13,8 +13,11 @@ schedule::Lowering lowering_of(const std::shared_ptr<const RunBytes>& bytes) {
   lowering.transfer_bytes = [bytes](int j, int i) { return bytes->hidden_bytes(j, i); };
   lowering.vocabulary = {
       .parallel = work.vocabulary_parallel,
-      .visit_bytes = [=](int j,
-                         int i) { return bytes->hidden_bytes(j, i) / element * (element + accumulator); },
+      // Every rank gets the rows of all tensor ranks of the last stage, and returns their gradients in f32.
+      .visit_bytes =
+          [=, ranks = work.mesh.tensor](int j, int i) {
+            return bytes->hidden_bytes(j, i) * ranks / element * (element + accumulator);
+          },
       .part_bytes = [=, devices = work.mesh.pipeline](int j,
                                                       int i) { return bytes->hidden_bytes(j, i) / devices; }};
   return lowering;

@@ -50,7 +50,7 @@ class Run {
         trainer_(run, world, control.profile, control.recorder),
         resident_(run, trainer_.ledger(), world),
         rank_times_(world_, control.names.empty() ? comm::names_of_ranks(run.mesh, *world_) : control.names) {
-    start_.emplace();
+    start_ = StartMetrics{.mesh = mesh_options(run.options.parallel)};
     if (control_.resumed) {
       go_on_from(*control_.resumed);
     } else if (!run.options.model.weights.empty()) {
@@ -62,7 +62,7 @@ class Run {
     if (directory_) {
       metrics_.emplace(directory_->metrics(), done_,
                        control_.resumed ? control_.resumed->facts.metrics : std::string());
-      if (!metrics_->gap().empty()) observer_.say(metrics_->gap());
+      for (const std::string& remark : metrics_->remarks()) observer_.say(remark);
       curves_.emplace(directory_->path(), done_);
     }
     const auto measured = [&] { return measure_part_of_rate(run.precision, *world_); };
@@ -124,7 +124,7 @@ class Run {
     load_state(*resumed.state, facts, trainer_, [&] { work.still_working(); });
     work.end();  // ranks that are threads share the state
     resumed.state->let_go();
-    *start_ = {.resumed_from = facts.step, .load_s = steady_seconds() - began};
+    *start_ = {.resumed_from = facts.step, .load_s = steady_seconds() - began, .mesh = start_->mesh};
     done_ = facts.step;
     samples_drawn_ = facts.samples_drawn;
     tokens_ = tokens_before_ = facts.tokens.value_or(samples_drawn_ * run_.options.data.seq_len);

@@ -107,6 +107,17 @@ TEST_F(Allocator, HoldsForReuseLittleMoreThanThePeakUse) {
   EXPECT_GT(most_held, peak / 2) << "what was freed is held for reuse";
 }
 
+// Or else a run after a measurement of more could hold as much as both.
+TEST_F(Allocator, ForgetsThePeakUseWhenItGivesBackWhatItHolds) {
+  { const at::Tensor large = bytes(500 * MiB); }
+  release_cached();
+  EXPECT_EQ(cached_bytes(), 0);
+  std::vector<at::Tensor> tensors;
+  for (int i = 0; i < 5; ++i) tensors.push_back(bytes(20 * MiB + i * 4 * MiB));
+  tensors.clear();
+  EXPECT_LE(cached_bytes(), 200 * MiB) << "bounded by the later peak";
+}
+
 TEST_F(Allocator, AlignsDataToCacheLines) {
   for (const std::int64_t size : {1, 63, 4097, 1'000'003}) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(bytes(size).data_ptr()) % 64, 0u);

@@ -175,6 +175,15 @@ TEST(Supervision, TellsTheUseOfTimeInTheSummary) {
   EXPECT_EQ(with_time_use("{}", "no JSON"), "{}");
 }
 
+// A complaint may name a file by bytes of another encoding, and ends where it is longest.
+TEST(Supervision, RecordsAReasonThatIsNoText) {
+  const std::string first = to_json({failed(0, 6, "no caf\xe9 at \xc3")});
+  EXPECT_NE(first.find("no caf\xEF\xBF\xBD at \xEF\xBF\xBD\""), std::string::npos) << first;
+  const std::string both = to_json({failed(6, 8, "b", 0)}, first);
+  EXPECT_NE(both.find("no caf"), std::string::npos) << both;
+  EXPECT_NE(with_time_use("{}", both).find("\"attempts\": 2"), std::string::npos);
+}
+
 TEST(Supervision, KeepsTheAttemptsOfAnEarlierSupervision) {
   const std::string first = to_json({failed(0, 6, "a"), failed(4, 8, "b")});
   const std::string both = to_json({failed(8, 10, "c", 0)}, first);

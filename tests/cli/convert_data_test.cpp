@@ -187,7 +187,8 @@ TEST(ConvertData, RefusesWhatItCannotReadOrWouldWriteOver) {
   const auto refusal = [&](const DataConversion& conversion) {
     return failure<InputError>([&] { convert_data(conversion); });
   };
-  EXPECT_NE(refusal({.sources = {scratch / "x.txt"}, .prefix = scratch / "there"}).find("there.idx is there"),
+  EXPECT_NE(refusal({.sources = {scratch / "x.txt"}, .prefix = scratch / "there"})
+                .find("there.idx already exists; name another target"),
             std::string::npos);
   EXPECT_NE(refusal({.sources = {scratch / "none"}, .prefix = scratch / "y"}).find("none: cannot be opened"),
             std::string::npos);
@@ -198,6 +199,19 @@ TEST(ConvertData, RefusesWhatItCannotReadOrWouldWriteOver) {
       refusal({.sources = {scratch / "x.txt"}, .prefix = scratch / "y", .sentencepiece = scratch / "x.txt"})
           .find("--sentencepiece: " + scratch / "x.txt" + ": is not a SentencePiece model"),
       std::string::npos);
+}
+
+// The .idx gets its name last.
+TEST(ConvertData, SaysThatFilesAreLeftByAKilledConvert) {
+  const Scratch scratch;
+  scratch.write("x.txt", "text");
+  for (const char* file : {"killed.mask", "killed.bin"}) scratch.write(file, "");
+  const std::string said = failure<InputError>(
+      [&] { convert_data({.sources = {scratch / "x.txt"}, .prefix = scratch / "killed"}); });
+  EXPECT_NE(said.find("killed.bin, "), std::string::npos) << said;
+  EXPECT_NE(said.find("killed.mask already exist without a .idx, as after a killed convert; remove this"),
+            std::string::npos)
+      << said;
 }
 
 }  // namespace

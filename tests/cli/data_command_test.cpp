@@ -156,7 +156,7 @@ TEST(DataCommand, WithoutAMaskEverySequenceIsAttendedWhole) {
 TEST(DataCommand, RefusesWhatIsNoListOfLengths) {
   const Folder folder;
   const std::string file = run_file(folder);
-  for (const char* text : {"12\n0\n", "12\nx\n", "12\n-3\n", "12\n1.5\n"}) {
+  for (const char* text : {"12\n0\n", "12\nx\n", "12\n-3\n", "12\n1.5\n", "12\n1099511627775\n"}) {
     folder.scratch.write("bad.txt", text);
     const Ending ending = run_data({"data", folder.file("bad.txt"), file, "--hardware", "assumed"});
     EXPECT_EQ(ending.exit_code, 2);

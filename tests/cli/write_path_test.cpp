@@ -63,13 +63,11 @@ void train(const Scratch& scratch, const std::string& directory) {
   const bool again = !contents_of(run_directory + "/metrics.jsonl").empty();
   const train::RunDirectory files(run_directory, again ? train::RunStart::Resume : train::RunStart::New);
   const auto alone = comm::make_single();
+  if (again) train::checkpoints_of(run).clear_partial();
   const auto refusal = cli::refuse_other_directories(run_directory, *alone);
   ASSERT_FALSE(refusal) << refusal.text;
   cli::Resumption resumption;
-  if (again) {
-    train::checkpoints_of(run).clear_partial();
-    resumption = cli::choose_state(run, data, *alone);
-  }
+  if (again) resumption = cli::choose_state(run, data, *alone);
   if (resumption.finished) return;
   run::Options options = run.options;
   files::write_atomically(files.config(), print_toml(run::describe(options)));

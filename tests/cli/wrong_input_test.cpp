@@ -49,6 +49,17 @@ TEST(WrongInput, OfSimulateNamesItsFlag) {
             "--attention -1: expected a number of 0 or more");
 }
 
+TEST(WrongInput, ANumberWithALeadingZeroIsNotReadAsOctal) {
+  EXPECT_TRUE(says(refused({"show", "--schedule", "1f1b", "-p", "010", "-m", "4"}),
+                   "\"010\": leave out the leading zero"));
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  EXPECT_TRUE(says(refused({"data", scratch / "run.toml", "--hardware", "assumed", "--steps", "010"}),
+                   "--steps: \"010\": leave out the leading zero"));
+  EXPECT_EQ(program({"show", "--schedule", "interleaved", "-p", "4", "-m", "4", "--group", "0"}).exit_code,
+            0);
+}
+
 TEST(WrongInput, AnOutputThatCannotBeWrittenIsRefusedBeforeTheWork) {
   const Scratch scratch;
   for (const Arguments& command :

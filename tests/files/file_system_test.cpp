@@ -2,6 +2,8 @@
 #include "files/file_system.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -88,6 +90,25 @@ TEST(Directory, IsRemovedWithAllThatIsInIt) {
   remove_all(scratch / "a");
   EXPECT_FALSE(fs::exists(scratch / "a"));
   EXPECT_TRUE(fs::exists(scratch / "outside"));
+}
+
+// Where a directory below cannot be opened, the rest is removed, and a destructor does not throw.
+TEST(Directory, IsRemovedWithFewDescriptors) {
+  const Scratch scratch;
+  fs::create_directories(scratch / "a/b/c");
+  scratch.write("a/b/c/file", "x");
+  const int free_descriptor = dup(STDERR_FILENO);
+  close(free_descriptor);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  for (const int descriptors : {0, 1}) {
+    const rlimit few{static_cast<rlim_t>(free_descriptor + descriptors), before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+    EXPECT_NO_THROW(remove_all(scratch / "a"));
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+    EXPECT_EQ(fs::exists(scratch / "a/b/c/file"), descriptors == 0);
+  }
+  EXPECT_FALSE(fs::exists(scratch / "a"));
 }
 
 // The value that xxHash's own program prints for these bytes.

@@ -138,6 +138,16 @@ TEST(ModelConfig, ReadsADenseQwen3) {
   EXPECT_NE(config_refusal(config).find("layer_types has layers without full attention"), std::string::npos);
 }
 
+// As in transformers, where a key that is left out has the family's default.
+TEST(ModelConfig, TakesNullKeyHeadsForAsManyAsHeads) {
+  const char* without = R"({"model_type": "qwen3", "num_attention_heads": 64, "num_hidden_layers": 2,
+      "hidden_size": 64, "intermediate_size": 96, "vocab_size": 300})";
+  std::string null = without;
+  null.insert(1, R"("num_key_value_heads": null, )");
+  EXPECT_EQ(parse_model_config(without, "x").kv_heads, 32);
+  EXPECT_EQ(parse_model_config(null, "x").kv_heads, 64);
+}
+
 TEST(ModelConfig, RefusesOtherMixturesByName) {
   const auto refused = [](json config, const char* key, const json& value) {
     config[key] = value;

@@ -149,6 +149,28 @@ TEST(ModelWeights, PassesOverWhatTransformersPassesOver) {
   EXPECT_EQ(Weights(tied).refusal(tied), "");
 }
 
+// Access to the mapping would end the process there.
+TEST(ModelWeights, NamesTheFileWhoseBytesCannotBeRead) {
+  Weights weights(
+      model::Shape{.layers = 1, .hidden = 64, .ffn = 64, .heads = 4, .kv_heads = 2, .vocab = 300});
+  weights.write("model.safetensors");
+  const ModelWeights opened(weights.scratch.path());
+  const StoredTensor& tensor = *opened.find("model.embed_tokens.weight");
+  std::string read;
+  const auto append = [&](std::span<const std::byte> piece) { read.append(piece.size(), 'x'); };
+  opened.read(tensor, append);
+  EXPECT_EQ(read.size(), tensor.bytes.size());
+  std::filesystem::resize_file(weights.scratch / "model.safetensors", 1);
+  EXPECT_SAYS(failure<InputError>([&] { opened.read(tensor, append); }), "model.safetensors: ends at byte");
+}
+
+TEST(ModelWeights, ADanglingLinkIsNotTakenForAMissingFile) {
+  Weights weights;
+  EXPECT_EQ(weights.refusal(), "");
+  std::filesystem::create_symlink("none", weights.scratch / "model.safetensors.index.json");
+  EXPECT_SAYS(weights.refusal(), "model.safetensors.index.json: cannot be opened: No such file");
+}
+
 TEST(ModelWeights, NamesAFolderWithoutWeights) {
   const Scratch scratch;
   EXPECT_SAYS(failure<InputError>([&] { ModelWeights(scratch.path()); }),

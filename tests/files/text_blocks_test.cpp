@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/random.h"
 #include "failure.h"
@@ -52,6 +53,17 @@ TEST(TextBlocks, TogetherAreTheTextAndEndWithALineOrACharacter) {
 TEST(TextBlocks, KeepLinesWhole) {
   for (const std::string& block : blocks_of(drawn_text(7), 10, true)) EXPECT_EQ(block.back(), '\n');
   EXPECT_EQ(blocks_of("a long line\nno end", 3, true), (std::vector<std::string>{"a long line\n", "no end"}));
+}
+
+// Searching each block's rest for the end of the line would take a minute.
+TEST(TextBlocks, OfALongLineTakeLinearTime) {
+  const std::string text(8 << 20, 'a');
+  const Seconds began = steady_seconds();
+  std::size_t length = 0;
+  for (std::string_view rest = text; !rest.empty(); rest.remove_prefix(length))
+    length = first_block(rest, 16, false);
+  EXPECT_EQ(length, 32u);
+  EXPECT_LT(steady_seconds() - began, 5);
 }
 
 TEST(TextBlocks, OfBytesThatAreNoUtf8AreCutAnywhere) {

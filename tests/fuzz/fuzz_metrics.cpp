@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// metrics.jsonl, as the report and supervise read it.
+// metrics.jsonl, as the report, supervise and a resumed run read it.
 #include <stdexcept>
 
 #include "base/text.h"
@@ -7,6 +7,7 @@
 #include "cli/report/run_record.h"
 #include "cli/supervise/attempts.h"
 #include "fuzz/driver.h"
+#include "train/record/start_mesh.h"
 
 namespace penstock::cli {
 namespace {
@@ -26,6 +27,7 @@ void take(std::string_view input) {
   const Attempt attempt{.seconds = 1, .steps = recorded.start.steps};
   with_time_use(std::string(input), to_json({attempt, attempt}, std::string(input)));
   const RankTimes times = times_in_metrics(input, "fuzz");
+  train::mesh_of_step(input, recorded.last_step, "fuzz");
   if (times && times->empty() && input.find("[]") == input.npos) throw std::logic_error("times of no rank");
 }
 

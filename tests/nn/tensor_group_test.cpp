@@ -28,7 +28,7 @@ namespace {
 using nn::Rows;
 using nn::TensorGroup;
 
-constexpr std::int64_t kWidth = 12, kOut = 10;
+constexpr std::int64_t kInner = 12, kOut = 10;
 constexpr std::int64_t kTokens[] = {1, 2, 5, 7, 16, 37};  // fewer than shards, odd, and even
 
 // Every way to carry so many shards: alone, or by as many ranks as have a power of two each.
@@ -55,9 +55,9 @@ std::string text(const GroupSetting& s) {
 }
 
 // The operands, alike on all ranks. A shard has rows of `x` by its block, and its own weight and activations.
-at::Tensor x_of(const GroupSetting& s) { return random_tensor({s.tokens, kWidth}, s.type, 1); }
+at::Tensor x_of(const GroupSetting& s) { return random_tensor({s.tokens, kInner}, s.type, 1); }
 at::Tensor weight_of(const GroupSetting& s, int shard) {
-  return random_tensor({kOut, kWidth}, s.type, 100 + static_cast<std::uint64_t>(shard));
+  return random_tensor({kOut, kInner}, s.type, 100 + static_cast<std::uint64_t>(shard));
 }
 at::Tensor activations_of(const GroupSetting& s, int shard) {
   return random_tensor({s.tokens, kOut}, s.type, 200 + static_cast<std::uint64_t>(shard));
@@ -88,14 +88,14 @@ void exchange(const GroupSetting& s, TensorGroup& group, Outcome& outcome, std::
     backward.push_back(gathered.product_backward(weight.t().contiguous()));
   }
   const Rows scattered =
-      group.scatter(s.tokens, kWidth, s.type, [&](int own_index, std::int64_t first, std::int64_t count) {
+      group.scatter(s.tokens, kInner, s.type, [&](int own_index, std::int64_t first, std::int64_t count) {
         const int shard = group.shard_of(own_index);
         return at::mm(activations_of(s, shard).narrow(0, first, count), weight_of(s, shard));
       });
   // Rows that a single shard has, as an embedding's.
   const Rows totals =
-      group.scatter_totals(s.tokens, kWidth, s.type, [&](std::int64_t first, std::int64_t count) {
-        at::Tensor rows = at::zeros({count, kWidth}, at::dtype(s.type));
+      group.scatter_totals(s.tokens, kInner, s.type, [&](std::int64_t first, std::int64_t count) {
+        at::Tensor rows = at::zeros({count, kInner}, at::dtype(s.type));
         for (std::int64_t i = 0; i < count; ++i) {
           const auto shard = static_cast<int>((first + i) * 5 % s.shards);
           if (shard / group.own() == group.rank()) rows[i].copy_(x_of(s)[first + i]);
@@ -115,7 +115,7 @@ void exchange(const GroupSetting& s, TensorGroup& group, Outcome& outcome, std::
 
 Outcome exchanged(const GroupSetting& s) {
   const auto shards = static_cast<std::size_t>(s.shards);
-  const at::Tensor none = at::zeros({s.tokens, kWidth}, at::dtype(s.type));
+  const at::Tensor none = at::zeros({s.tokens, kInner}, at::dtype(s.type));
   Outcome outcome{std::vector<at::Tensor>(static_cast<std::size_t>(s.ranks)), std::vector<at::Tensor>(shards),
                   std::vector<at::Tensor>(shards), none.clone(), none.clone()};
   std::mutex mutex;
@@ -169,7 +169,7 @@ TEST(TensorGroup, GivesPlainProductsAndSums) {
       setting.ranks = ranks;
       SCOPED_TRACE(text(setting));
       const Outcome got = exchanged(setting);
-      at::Tensor sum = at::zeros({setting.tokens, kWidth}, at::kDouble);
+      at::Tensor sum = at::zeros({setting.tokens, kInner}, at::kDouble);
       for (int shard = 0; shard < setting.shards; ++shard) {
         const at::Tensor weight = weight_of(setting, shard), x = x_of(setting);
         const at::Tensor product = at::mm(x, weight.t());
@@ -328,14 +328,14 @@ class Silence final : public comm::Collectives {
 
 TEST(TensorGroup, WithdrawsMessagesOfAFailedExchangeBeforeTheirBuffersGo) {
   std::vector<std::string> notes;
-  std::vector<float> memory(2 * kWidth);
+  std::vector<float> memory(2 * kInner);
   Silence ranks(notes);
   TensorGroup group(ranks, 2, true);
   const auto part = [&](int, std::int64_t, std::int64_t count) {
     return at::from_blob(
-        memory.data(), {count, kWidth}, [&](void*) { notes.push_back("buffer"); }, at::dtype(at::kFloat));
+        memory.data(), {count, kInner}, [&](void*) { notes.push_back("buffer"); }, at::dtype(at::kFloat));
   };
-  EXPECT_THROW(group.scatter(4, kWidth, at::kFloat, part), RunError);
+  EXPECT_THROW(group.scatter(4, kInner, at::kFloat, part), RunError);
   EXPECT_EQ(notes, (std::vector<std::string>{"sent message", "buffer", "message to come", "buffer"}))
       << "what is sent, then what was to be added to the part of this rank";
 }

@@ -37,6 +37,7 @@ Workload any_workload(Chance& chance) {
   Workload workload{find_model(chance.of({"llama-7b", "llama-13b", "llama-70b-gqa", "mixtral-8x7b"})),
                     chance.of<Tokens>({8192, 32768, 131072}), chance.of<std::int64_t>({8, 16, 32})};
   workload.model.shape.layers = chance.of<std::int64_t>({24, 30, 32, 40});
+  workload.card = chance.of({false, true});
   return workload;
 }
 
@@ -92,7 +93,9 @@ TEST(ClosedForm, OfMemoryIsNearTheTrainersPredictionOverRandomLayouts) {
     const Layout layout = any_layout(workload, chance);
     if (reject(workload, layout, 8)) continue;
     ++seen;
-    run::Run run = run::lay_out(options_of(workload, layout), {});
+    run::Options options = options_of(workload, layout);
+    if (workload.card) options.train.device = "cuda";
+    run::Run run = run::lay_out(std::move(options), {});
     run.program = run::program_of(run);
     const model::MemoryTable predicted = run::predict_memory(run, run.program);
     const Bytes trainers = predicted[run::fullest_device(predicted)].total();

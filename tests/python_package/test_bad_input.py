@@ -3,9 +3,11 @@ import math
 import os
 import tempfile
 import unittest
+from unittest import mock
 
 import numpy
 import penstock
+from penstock import _core
 import program
 
 SLIMPIPE = dict(name="slimpipe", p=4, m=2, n=8)
@@ -30,6 +32,10 @@ class BadInput(unittest.TestCase):
         self.refused("m = '2' is not an integer", lambda: penstock.schedule("1f1b", p=4, m="2"))
         self.refused("n = None is not an integer", lambda: penstock.schedule("1f1b", p=4, m=2, n=None))
         self.refused("p = 4294967296 must be a whole number", lambda: penstock.schedule("1f1b", p=2**32, m=2))
+        for latency in (math.nan, math.inf, -1.0):
+            self.refused(f"latency {latency!r}: expected a finite number of forwards, 0 or more",
+                         lambda: penstock.schedule("slimpipe", p=4, m=2, n=8, v=2, latency=latency))
+        self.refused("latency = 'x' is not a number", lambda: penstock.schedule("1f1b", p=4, m=2, latency="x"))
         self.refused("m is missing", lambda: penstock.schedule("1f1b", p=4))
         self.refused("n lists 2 micro-batches; m = 3", lambda: penstock.schedule("slimpipe", p=2, m=3, n=[4, 4]))
         self.refused("chunks (v) must be at least 1, got 0", lambda: penstock.schedule("interleaved", p=4, m=8, v=0))
@@ -68,6 +74,25 @@ class BadInput(unittest.TestCase):
                 with open(os.path.join(folder, name), "wb") as file:
                     file.write(b"\xe9")
             self.refused("program.txt", lambda: penstock.measured(folder))
+
+    def test_timelines_that_are_damaged_are_named(self):
+        long = "1" + "0" * 400
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(_core, "parse_program", lambda *words: None):
+            for text in ("[" * 200_000, '{"steps": [{"devices": [[[0, %s]]]}]}' % long, "{}", "7"):
+                for name, contents in (("program.txt", ""), ("timeline.json", text)):
+                    with open(os.path.join(folder, name), "w") as file:
+                        file.write(contents)
+                self.refused("timeline.json: not a timeline of a run: ", lambda: penstock.measured(folder))
+
+    def test_a_list_may_change_while_it_is_read(self):
+        class Clearing:
+            def __index__(self):
+                row.clear()
+                return 0
+
+        row = [("F", Clearing(), 0), "0B0"]
+        self.assertEqual(penstock.Schedule([row]).rows, [["0F0", "0B0"]])
+        self.assertEqual(row, [])
 
     def test_wrong_columns_name_the_column(self):
         good = dict(device=[0, 0], kind="FB", stage=[0, 0], micro_batch=[0, 0])
@@ -129,6 +154,21 @@ class BadInput(unittest.TestCase):
 
         with self.assertRaisesRegex(KeyError, "F0"):
             penstock.schedule(**SLIMPIPE).simulate(costs)
+
+    def test_what_a_number_raises_goes_on_to_the_caller(self):
+        for error in (KeyError, KeyboardInterrupt):
+            class Number:
+                def __index__(self):
+                    raise error("of the number")
+
+                __float__ = __index__
+
+            with self.assertRaisesRegex(error, "of the number"):
+                penstock.Schedule([[("F", Number(), 0)]])
+            with self.assertRaisesRegex(error, "of the number"):
+                penstock.schedule(**SLIMPIPE).simulate(lambda *action: Number())
+        self.refused("0.]) is not an integer", lambda: penstock.Schedule([[("F", numpy.zeros(2), 0)]]))
+        self.refused("the function returned 1000", lambda: penstock.schedule(**SLIMPIPE).simulate(lambda *action: 10**400))
 
     def test_what_was_not_kept_says_how_to_keep_it(self):
         simulation = penstock.schedule(**SLIMPIPE).simulate()

@@ -66,6 +66,23 @@ TEST(Replicas, TakeEveryNumberOfGroupsThatIsAPowerOfTwoTimesTheirs) {
   }
 }
 
+TEST(Replicas, OfContextRanksNeedAPowerOfTwoOfGroups) {
+  const auto refused_context = [](std::int64_t replicas, std::int64_t groups) {
+    return refusal([&](Options& o) {
+      o.parallel.dp = replicas;
+      o.parallel.cp = 2;
+      o.numerics.replicas = groups;
+      o.train.batch = 24;
+    });
+  };
+  EXPECT_EQ(
+      refused_context(1, 3),
+      "numerics.replicas = 3 with parallel.dp = 1 and parallel.cp = 2: ranks of a context are added in the "
+      "same binary tree, so it must be a power of two; use parallel.dp = 3");
+  EXPECT_EQ(refused_context(3, 3), "");
+  EXPECT_EQ(refused_context(1, 4), "");
+}
+
 std::string refused_share(std::int64_t replicas, std::int64_t shard_group, std::int64_t context = 1) {
   return refusal([&](Options& o) {
     o.parallel.dp = replicas;

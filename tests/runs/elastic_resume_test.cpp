@@ -142,6 +142,26 @@ TEST_F(ElasticResume, GoesOnWithOtherContextRanksAndSaysThatBitsDiffer) {
   EXPECT_EQ(ending.out.find("parallel.cp_mode"), std::string::npos) << ending.out;
 }
 
+// The run file is replaced before the first step of a start, the checkpoint after it.
+TEST_F(ElasticResume, ComparesTheMeshWithThatOfTheCheckpointAndNotOfAStartWithoutAStep) {
+  const Arguments two{"--data.seq_len", "32", "--parallel.cp", "2"}, one{"--data.seq_len", "32"};
+  train_well("run", settings_of(2, {1, 1}, false, two), 2);
+  std::string killed = scratch_.read("run/run.toml");
+  const std::size_t ranks = killed.find("\ncp = 2\n");
+  ASSERT_NE(ranks, std::string::npos) << killed;
+  scratch_.write("run/run.toml", killed.replace(ranks, 8, "\ncp = 1\n"));
+  const auto dry = [&](Arguments settings, int count) {
+    settings.push_back("--dry-run");
+    return train("run", settings_of(4, {1, 1}, true, settings), count);
+  };
+  const Ending back = dry(two, 2), changed = dry(one, 1);
+  EXPECT_EQ(back.exit_code, 0) << back.err;
+  EXPECT_EQ(back.out.find("changed   "), std::string::npos) << back.out;
+  EXPECT_NE(changed.out.find("changed   parallel.cp = 1 where the run had 2: the run continues, but not "),
+            std::string::npos)
+      << changed.out;
+}
+
 TEST_F(ElasticResume, TakesAsManyRanksAsTheGroupsAllowWhenAuto) {
   train_well("run", settings_of(steps_ = 1, {2, 1}, false), 2);
   for (const bool mpirun : {false, true}) {

@@ -204,6 +204,28 @@ TEST_F(Resume, WritesWhatIsMissingAfterTheLastStep) {
   EXPECT_TRUE(scratch_.read("run/weights.safetensors") == weights);
 }
 
+TEST_F(Resume, WritesTheWeightsAgainWhenTheyAreGone) {
+  train_well("run", {});
+  const auto weights = scratch_.read("run/weights.safetensors");
+  for (const bool mpirun : {false, true}) {
+    fs::remove(scratch_ / "run/weights.safetensors");
+    train_well("run", {"--resume"}, 2, mpirun);
+    EXPECT_TRUE(scratch_.read("run/weights.safetensors") == weights);
+    EXPECT_EQ(lines_of(scratch_.read("run/metrics.jsonl")).size(), 5u) << "no step is done again";
+  }
+}
+
+TEST_F(Resume, GoesOnWithoutADamagedLineOfTheMetrics) {
+  train_well("run", {"--train.steps", "4"});
+  std::string metrics = scratch_.read("run/metrics.jsonl");
+  metrics[metrics.find('\n') + 1] = '\x01';
+  scratch_.write("run/metrics.jsonl", metrics);
+  const Ending ending = train("run", {"--train.steps", "6", "--resume"}, 2, true);
+  EXPECT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_NE(ending.err.find("metrics.jsonl, line 2: \"\\x01"), std::string::npos) << ending.err;
+  EXPECT_EQ(lines_of(scratch_.read("run/metrics.jsonl")).size(), 5u);
+}
+
 TEST_F(Resume, CanBeTriedDry) {
   train_well("run", {"--train.steps", "4"});
   const auto dry = [&](const Arguments& settings) {

@@ -137,6 +137,22 @@ TEST_F(SupervisedRun, KeepsTheAttemptsOfTheSupervisionBefore) {
   EXPECT_EQ(summary["time"], told["time"]);
 }
 
+TEST_F(SupervisedRun, GoesOnFromItsCheckpointsWhereTheMetricsAreGoneOrEmpty) {
+  const auto steps = [&](int count) {
+    const Ending ending =
+        run_program(supervised(with_threads(2, arguments("run", {"--train.steps", std::to_string(count)}))));
+    ASSERT_EQ(ending.exit_code, 0) << ending.err;
+    const auto attempts = attempts_of("run")["attempts"];
+    ASSERT_EQ(attempts.size(), static_cast<std::size_t>(count / 2)) << attempts;
+    EXPECT_EQ(attempts.back()["resumed_from_step"], count - 2);
+  };
+  steps(2);
+  std::filesystem::remove(scratch_ / "run/metrics.jsonl");
+  steps(4);
+  scratch_.write("run/metrics.jsonl", "");
+  steps(6);
+}
+
 // The user's request to end goes to the run, which leaves a checkpoint, and ends the supervision.
 TEST_F(SupervisedRun, PassesOnARequestToEnd) {
   RunningProgram program(supervised(with_threads(2, arguments("run", {"--train.steps", "1000000"}))));

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 
 #include "base/error.h"
 #include "model/memory/terms.h"
 #include "model/parameters.h"
 #include "sim/hardware_files.h"
+#include "sim/lowering.h"
 
 namespace penstock::sim {
 namespace {
@@ -169,6 +171,16 @@ TEST(AnalyticCosts, LayersThatKeepLessMakeTheirOwnStageSlower) {
   work.keep[3] = keep_of(model::Policy::Balanced).without(model::SavedTensor::GateUp);
   const AnalyticCosts costs = assumed(work);
   EXPECT_GT(costs.seconds(0, 0, op_of(OpKind::Backward, 1)), costs.seconds(0, 0, op_of(OpKind::Backward, 0)));
+}
+
+TEST(AnalyticCosts, AVisitMovesTheRowsOfAllTensorRanksOfTheLastStage) {
+  const auto visit_bytes = [](int tensor) {
+    Work work = small_work(4);
+    work.vocabulary_parallel = true;
+    work.mesh.tensor = tensor;
+    return lowering_of(std::make_shared<const RunBytes>(work)).vocabulary.visit_bytes(0, 0);
+  };
+  EXPECT_EQ(visit_bytes(2), visit_bytes(1));
 }
 
 TEST(AnalyticCosts, VisitsShareTheOutputLayerOverThePipeline) {

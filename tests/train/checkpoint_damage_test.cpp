@@ -4,13 +4,16 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <thread>
+#include <vector>
 
 #include "base/error.h"
 #include "failure.h"
 #include "faulty_files.h"
 #include "files/checksum.h"
 #include "scratch.h"
+#include "train/checkpoint/saved_state.h"
 #include "train/saved_run.h"
 
 namespace penstock::testing {
@@ -231,6 +234,39 @@ TEST_F(DamagedCheckpoint, IsNotTakenForAModelWhateverItIsCalled) {
   EXPECT_NE(said().find("; rename that file, and the weights are read without checksums"), std::string::npos);
   fs::remove(fs::path(aside) / train::kCheckpointFacts);
   EXPECT_EQ(said(), "") << "others have no checksums";
+  fs::create_symlink("none", fs::path(aside) / train::kCheckpointFacts);
+  EXPECT_NE(said().find("checkpoint.json: cannot be opened"), std::string::npos) << said();
+}
+
+// A page that cannot be read ends a process that accesses it in a mapping.
+TEST_F(DamagedCheckpoint, IsFoundWhereItsBytesCannotBeReadAnyMore) {
+  const auto facts = train::read_checkpoint_facts(train::CheckpointDirectory(scratch_.path()), 1);
+  int calls = 0, last = 0;
+  const auto cut_short = [&] {
+    if (++calls != last) return;
+    for (const auto& [file, bytes] : whole_) fs::resize_file(fs::path(checkpoint_) / file, 1);
+  };
+  const auto verifies = [&] { train::verify_checkpoint(checkpoint_, facts, 0, 1, cut_short); };
+  const auto loads = [&] {
+    train::state_in_files(checkpoint_)
+        ->for_tensors(
+            facts, [](const std::string&) { return true; },
+            [&](const train::SavedState::Place&, const files::StoredTensor*) { cut_short(); });
+  };
+  for (const std::function<void()>& reads : std::vector<std::function<void()>>{verifies, loads}) {
+    calls = last = 0;
+    reads();
+    int inside = 0;
+    const int tensors = calls;
+    for (last = 1; last < tensors; ++last) {
+      calls = 0;
+      const std::string said = failure<InputError>(reads);
+      EXPECT_NE(said, "") << last;
+      inside += said.find("safetensors: ends at byte ") != std::string::npos;
+      for (const auto& [file, bytes] : whole_) scratch_.write("step-000001/" + file, bytes);
+    }
+    EXPECT_GT(inside, 3);
+  }
 }
 
 TEST_F(DamagedCheckpoint, IsOneWhoseNameIsAnothersStep) {

@@ -119,6 +119,13 @@ TEST(MegatronData, TakesTargetsOnlyWhereTheMaskSays) {
   EXPECT_SAYS(setting.refusal(), "a.mask: byte 7 is neither 0 nor 1");
 }
 
+TEST(MegatronData, RefusesAMaskThatIsADanglingLink) {
+  IndexSetting setting;
+  setting.add("a", {50});
+  std::filesystem::create_symlink("none", setting.scratch / "a.mask");
+  EXPECT_SAYS(setting.refusal(), "a.mask: cannot be opened: No such file");
+}
+
 TEST(MegatronData, CutsSamplesAcrossDocumentsThatOverlapByOne) {
   IndexSetting setting;
   setting.add("a", {3, 25, 1, 32, 40});

@@ -25,6 +25,11 @@ void write_steps(const std::string& path, std::int64_t first, std::int64_t last)
   for (std::int64_t step = first; step <= last; ++step) file.write({.step = step, .loss = 1.0 / step});
 }
 
+// What is told of the file when it is opened for lines after `last`.
+std::string remarks_on(const std::string& path, std::int64_t last, const std::string& line = {}) {
+  return join(MetricsFile(path, last, line).remarks(), "\n");
+}
+
 std::vector<std::int64_t> steps_in(const std::string& text) {
   std::vector<std::int64_t> steps;
   for (const std::string_view line : split(text, '\n')) {
@@ -131,21 +136,21 @@ TEST(MetricsFile, NamesTheStepsWhoseLinesAreLost) {
   const Scratch scratch;
   const std::string path = scratch / "m";
   write_steps(path, 1, 2);
-  EXPECT_EQ(MetricsFile(path, 2).gap(), "");
-  EXPECT_EQ(MetricsFile(path, 3, to_json(StepMetrics{.step = 3})).gap(), "");
-  const MetricsFile file(path, 6, to_json(StepMetrics{.step = 6}));
-  EXPECT_TRUE(file.gap().starts_with(path + " lacks the lines of steps 4 to 5; ")) << file.gap();
+  EXPECT_EQ(remarks_on(path, 2), "");
+  EXPECT_EQ(remarks_on(path, 3, to_json(StepMetrics{.step = 3})), "");
+  const std::string told = remarks_on(path, 6, to_json(StepMetrics{.step = 6}));
+  EXPECT_TRUE(told.starts_with(path + " lacks the lines of steps 4 to 5; a lost host ")) << told;
   EXPECT_EQ(steps_in(scratch.read("m")), (std::vector<std::int64_t>{1, 2, 3, 6}));
-  EXPECT_TRUE(MetricsFile(path, 8).gap().starts_with(path + " lacks the lines of steps 7 to 8; "));
+  EXPECT_TRUE(remarks_on(path, 8).starts_with(path + " lacks the lines of steps 7 to 8; "));
 }
 
 // As on another host, after the one that had the run directory is lost.
 TEST(MetricsFile, ThatIsMissingLacksAllLinesButTheLast) {
   const Scratch scratch;
   const std::string path = scratch / "m", line = to_json(StepMetrics{.step = 6});
-  EXPECT_EQ(MetricsFile(path, 6).gap(), path + " lacks the lines of steps 1 to 6; the file was gone");
+  EXPECT_EQ(remarks_on(path, 6), path + " lacks the lines of steps 1 to 6; the file was gone");
   std::filesystem::remove(path);
-  EXPECT_TRUE(MetricsFile(path, 6, line).gap().starts_with(path + " lacks the lines of steps 1 to 5; "));
+  EXPECT_TRUE(remarks_on(path, 6, line).starts_with(path + " lacks the lines of steps 1 to 5; "));
   EXPECT_EQ(scratch.read("m"), line + "\n");
 }
 
@@ -157,14 +162,18 @@ TEST(MetricsFile, IsFlushedOnceASecondAtMost) {
   EXPECT_EQ(counting.calls(), 1);
 }
 
-TEST(MetricsFile, RefusesToGoOnAfterLinesThatAreNoMetrics) {
+// A run's checkpoints are good though one line of its curves is not.
+TEST(MetricsFile, LeavesOutLinesThatAreNoMetricsAndNamesTheFirst) {
   const Scratch scratch;
-  scratch.write("m", "{\"step\":1}\nnoise\n");
-  const std::string before = scratch.read("m");
-  EXPECT_NE(
-      failure<InputError>([&] { MetricsFile(scratch / "m", 1); }).find("\"noise\" is not a step's metrics"),
-      std::string::npos);
-  EXPECT_EQ(scratch.read("m"), before);
+  const std::string path = scratch / "m", noise = path + ", line 2: \"noise\" is not a step's metrics; ";
+  scratch.write("m", "{\"step\":1}\nnoise\n{\"step\":3}\n{\"step\":4}\n");
+  EXPECT_EQ(remarks_on(path, 3), noise + "it is left out");
+  EXPECT_EQ(scratch.read("m"), "{\"step\":1}\n{\"step\":3}\n");
+  EXPECT_EQ(remarks_on(path, 3), "");
+  scratch.write("m", "{\"step\":1}\nnoise\n{\"step\":-3}\n{\"step\":18446744073709551615}\n");
+  EXPECT_EQ(remarks_on(path, 4), noise + "it is left out, like 2 later lines\n" + path +
+                                     " lacks the lines of steps 2 to 4; damaged lines are left out");
+  EXPECT_EQ(scratch.read("m"), "{\"step\":1}\n");
 }
 
 TEST(MetricsFile, NamesAPathThatCannotBeWritten) {

@@ -73,6 +73,13 @@ class Cache {
     trim();
   }
 
+  // The peak is forgotten too, or else later work of less could cache as much.
+  void release() {
+    const std::lock_guard lock(mutex_);
+    while (held_ > 0) drop_oldest();
+    most_in_use_ = in_use_;
+  }
+
   std::size_t held() const {
     const std::lock_guard lock(mutex_);
     return held_;
@@ -229,6 +236,6 @@ std::int64_t mapped_blocks() { return mapped.load(std::memory_order_relaxed); }
 
 Bytes cached_bytes() { return static_cast<Bytes>(cache().held()); }
 
-void release_cached() {}
+void release_cached() { cache().release(); }
 
 }  // namespace penstock::backend

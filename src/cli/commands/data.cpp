@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/input/number_flags.h"
 
 namespace penstock::cli {
 
@@ -19,7 +20,7 @@ void add_data_command(CLI::App& program, Exit& exit_code) {
       ->required();
   command->add_option("second", flags->second, "the run file, if a list of lengths precedes it")
       ->type_name("");
-  command->add_option("--steps", flags->steps, "steps to simulate");
+  command->add_option("--steps", flags->steps, "steps to simulate")->check(whole_number_from(1));
   command->add_option("--hardware", flags->hardware,
                       "hardware file with the speeds; or assumed, to measure nothing; default: this "
                       "machine's profile, measured once");

@@ -23,6 +23,7 @@
 #include "report/html.h"
 #include "run/options.h"
 #include "run/settle.h"
+#include "train/checkpoint/directory.h"
 
 namespace penstock::cli {
 namespace {
@@ -87,9 +88,17 @@ Recorded recorded_now(const std::string& directory, const Recorded& known) try {
   return known;
 }
 
+// Whether the run has completed a step: a run without one begins anew. Asks for checkpoints too, since
+// metrics.jsonl may be lost or damaged.
+bool has_a_step(const std::string& directory, const Recorded& recorded) try {
+  return recorded.last_step > 0 || !train::checkpoints_in(directory).steps().empty();
+} catch (const InputError&) {
+  return true;  // the command tells why they cannot be read
+}
+
 // Returns attempts.json of a run that continues; empty for one that begins anew.
 std::string attempts_before(const std::string& directory, const Recorded& recorded) {
-  if (recorded.last_step == 0) return {};
+  if (!has_a_step(directory, recorded)) return {};
   return files::read_text_if_there(path_in(directory, files::kAttempts), kLongestRecord).value_or("");
 }
 
@@ -97,8 +106,7 @@ std::string attempts_before(const std::string& directory, const Recorded& record
 Attempt attempt(std::vector<std::string> command, const std::string& directory, Recorded& recorded,
                 bool& stopped) {
   const Recorded before = recorded_now(directory, recorded);
-  // A run without a completed step begins anew.
-  if (before.last_step > 0 && std::ranges::find(command, "--resume") == command.end())
+  if (has_a_step(directory, before) && std::ranges::find(command, "--resume") == command.end())
     command.emplace_back("--resume");
   Attempt attempt{.began = wall_seconds()};
   const Seconds began = steady_seconds();

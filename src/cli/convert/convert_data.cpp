@@ -174,10 +174,16 @@ void require_free(const std::string& prefix) {
   if (!folder.empty() && !fs::is_directory(folder, error))
     throw InputError(printable(folder.string(), 500) +
                      " is not a directory; make it, or name another target");
+  std::vector<std::string> there;
   for (const char* extension : {".bin", ".idx", ".mask"}) {
-    if (fs::exists(prefix + extension, error))
-      throw InputError(printable(prefix, 500) + extension + " already exists; name another target");
+    if (files::is_there(prefix + extension)) there.push_back(printable(prefix, 500) + extension);
   }
+  if (there.empty()) return;
+  const bool unfinished = !files::is_there(prefix + ".idx");  // it is renamed last (MegatronWriter::commit)
+  throw InputError(join(there, ", ") + (there.size() > 1 ? " already exist" : " already exists") +
+                   (unfinished
+                        ? " without a .idx, as after a killed convert; remove this, or name another target"
+                        : "; name another target"));
 }
 
 }  // namespace

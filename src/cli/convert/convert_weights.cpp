@@ -26,8 +26,6 @@ namespace fs = std::filesystem;
 using files::ElementType;
 using files::StoredTensor;
 
-constexpr std::size_t kElementsAtATime = 1 << 20;
-
 struct TypeName {
   std::string_view precision;
   ElementType type;
@@ -109,14 +107,12 @@ void write_shard(const std::string& path, const Shard& shard, const files::Model
       path, shard, {{"format", "pt"}}, [&](const StoredTensor& tensor, const files::ByteSink& sink) {
         const StoredTensor& found = *weights.find(tensor.name);
         const std::size_t from = files::size_of(found.type), to = files::size_of(tensor.type);
-        for (auto rest = found.bytes; !rest.empty();) {
-          const auto part = rest.first(std::min(rest.size(), kElementsAtATime * from));
+        weights.read(found, [&](std::span<const std::byte> part) {
           converted.resize(part.size() / from * to);
           files::convert_elements(part, found.type, converted, tensor.type);
           sink(converted);
           progress.add(static_cast<Bytes>(part.size()));
-          rest = rest.subspan(part.size());
-        }
+        });
       });
 }
 

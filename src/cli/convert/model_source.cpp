@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "files/mapped_file.h"
 #include "files/run_files.h"
 #include "files/tokenizers/byte_tokenizer.h"
 #include "run/options.h"
@@ -26,7 +27,7 @@ std::string description_of(const std::string& path) {
   const fs::path folder = is_folder ? fs::path(path) : fs::path(path).parent_path();
   for (const fs::path& candidate :
        {folder / "config.json", folder / files::kRunFile, folder / fs::path("../..") / files::kRunFile}) {
-    if (fs::exists(candidate, error)) return candidate.lexically_normal().string();
+    if (files::is_there(candidate.string())) return candidate.lexically_normal().string();
   }
   throw InputError(printable(path, 500) +
                    ": there is neither a config.json nor a run.toml next to it; give --config");
@@ -69,7 +70,7 @@ ModelSource open_model(const std::string& path, const std::string& config) {
     describe_by_run_file(description, source.shape, source.extras);
   }
   source.weights.check(source.shape);
-  if (fs::exists(fs::path(path) / train::kCheckpointFacts, error)) train::verify_weights(path, 0, 1);
+  if (files::is_there((fs::path(path) / train::kCheckpointFacts).string())) train::verify_weights(path, 0, 1);
   return source;
 }
 

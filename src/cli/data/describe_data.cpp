@@ -26,12 +26,13 @@ namespace {
 
 constexpr std::size_t kLongestList = std::size_t{1} << 30;
 constexpr std::int64_t kMostSteps = 10'000;
+constexpr std::int64_t kMostCuts = std::int64_t{1} << 26;  // each is packed separately, in about 80 bytes
 
-// Reads document lengths in tokens, one per line.
-std::vector<Tokens> read_lengths(const std::string& path) {
+// Reads document lengths in tokens, one per line. Documents longer than a sample are cut into samples.
+std::vector<Tokens> read_lengths(const std::string& path, Tokens seq_len) {
   std::vector<Tokens> lengths;
   const std::string text = files::read_text(path, kLongestList);
-  std::int64_t line = 0;
+  std::int64_t line = 0, cuts = 0;
   for (const std::string_view entry : split(text, '\n')) {
     ++line;
     if (trim(entry).empty()) continue;
@@ -39,6 +40,12 @@ std::vector<Tokens> read_lengths(const std::string& path) {
     if (!length || *length < 1 || *length >= std::int64_t{1} << 40)
       throw InputError(path + ", line " + std::to_string(line) + ": \"" + printable(entry) +
                        "\" is not a number of tokens of a document");
+    cuts += (*length - 1) / std::max<Tokens>(seq_len, 1);
+    if (cuts > kMostCuts)
+      throw InputError(path + ", line " + std::to_string(line) + ": \"" + printable(entry) +
+                       "\": the documents so far are cut more than " + std::to_string(kMostCuts) +
+                       " times by data.seq_len = " + std::to_string(seq_len) +
+                       "; give shorter or fewer ones, such as every tenth");
     lengths.push_back(*length);
   }
   if (lengths.empty()) throw InputError(path + ": no document's length");
@@ -161,8 +168,9 @@ Exit describe_data(const DataFlags& flags) {
                      std::to_string(kMostSteps));
   const bool two = !flags.second.empty();
   const std::string list = two && flags.first != "stats" ? flags.first : std::string();
-  const std::vector<Tokens> lengths = list.empty() ? std::vector<Tokens>() : read_lengths(list);
   const run::Options options = options_of(two ? flags.second : flags.first, flags.overrides, list);
+  const std::vector<Tokens> lengths =
+      list.empty() ? std::vector<Tokens>() : read_lengths(list, options.data.seq_len);
   run::Machine machine =
       train::probe_machine(automatic_threads(static_cast<int>(run::mesh_of(options).world())));
   const Speeds speeds = speeds_of(flags.hardware, options);

@@ -21,7 +21,11 @@ std::string complaint_about(std::string_view value, int least) {
 }  // namespace
 
 CLI::Validator whole_number_from(int least) {
-  return CLI::Validator([=](const std::string& value) { return complaint_about(value, least); }, "");
+  const auto complaint = [=](const std::string& value) {
+    const bool octal = value.size() > 1 && value.starts_with('0');  // CLI11 would read 010 as 8
+    return octal ? "\"" + printable(value) + "\": leave out the leading zero" : complaint_about(value, least);
+  };
+  return CLI::Validator(complaint, "");
 }
 
 CLI::Validator whole_numbers_from(int least) {

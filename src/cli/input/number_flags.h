@@ -6,7 +6,8 @@
 
 namespace penstock::cli {
 
-// Accepts whole numbers from `least` to the largest int. The message names the value and the limits.
+// Accepts whole numbers from `least` to the largest int, without leading zeros. The message names the value
+// and the limits.
 CLI::Validator whole_number_from(int least);
 
 // Accepts lists of such numbers, "8,4,16"; an empty part is not a number.

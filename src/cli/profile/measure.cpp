@@ -48,13 +48,9 @@ model::Shape of_layers(bool large) {
 // A few layers and their optimizer, to measure the last op of a training step.
 class OptimizerWork {
  public:
-  OptimizerWork(model::Precision precision, const model::Shape& shape)
-      : width_(std::to_string(shape.hidden)), stage_(options(precision, shape)) {
+  OptimizerWork(model::Precision precision, const model::Shape& shape) : stage_(options(precision, shape)) {
     std::vector<nn::Parameter*> parameters;
-    for (nn::Parameter& parameter : stage_.parameters()) {
-      parameters.push_back(&parameter);
-      numbers_ += static_cast<double>(parameter.weight.numel());
-    }
+    for (nn::Parameter& parameter : stage_.parameters()) parameters.push_back(&parameter);
     optimizer_ = std::make_unique<train::Optimizer>(parameters, run::TrainOptions{});
   }
   void operator()() {
@@ -63,15 +59,19 @@ class OptimizerWork {
     stage_.weights_from_masters();
     stage_.zero_gradients();
   }
-  // Bytes as the planner counts them.
-  double bytes() const {
-    return numbers_ * (sim::kPenstock.gradient_passes + sim::kPenstock.optimizer_bytes);
+  // Bytes of a pass, as the planner counts them.
+  static double bytes(const model::Shape& shape) {
+    return parameters_of(shape) * (sim::kPenstock.gradient_passes + sim::kPenstock.optimizer_bytes);
   }
-  std::string words() const {
-    return number(numbers_ / 1e6, 1) + " M parameters in matrices of " + width_ + " x " + width_;
+  static std::string words(const model::Shape& shape) {
+    const std::string width = std::to_string(shape.hidden);
+    return number(parameters_of(shape) / 1e6, 1) + " M parameters in matrices of " + width + " x " + width;
   }
 
  private:
+  static double parameters_of(const model::Shape& shape) {
+    return static_cast<double>(shape.layers * model::layer_parameters(shape));
+  }
   static nn::StageOptions options(model::Precision precision, const model::Shape& shape) {
     nn::StageOptions options;
     options.shape = shape;
@@ -80,17 +80,15 @@ class OptimizerWork {
     options.precision = precision;
     return options;
   }
-  std::string width_;
   nn::Stage stage_;
   std::unique_ptr<train::Optimizer> optimizer_;
-  double numbers_ = 0;
 };
 
 // Forwards and backwards of a few layers on two slices, and the cost model's time for them.
 class LayersWork {
  public:
   LayersWork(model::Precision precision, const model::Shape& shape, Tokens tokens)
-      : shape_(shape), tokens_(tokens), stage_(options(precision, shape, tokens)) {
+      : tokens_(tokens), stage_(options(precision, shape, tokens)) {
     const auto made = [&] {
       return at::randn({tokens, shape.hidden}, backend::on_device(at::kFloat))
           .to(nn::compute_type(precision));
@@ -110,23 +108,24 @@ class LayersWork {
   }
 
   // Gap between two kernels, given the measured seconds of one call.
-  Seconds gap(const sim::Hardware& without_gap, Seconds measured) const {
+  static Seconds gap(const model::Shape& shape, Tokens tokens, const sim::Hardware& without_gap,
+                     Seconds measured) {
     const mesh::Mesh alone;
     Seconds predicted = 0;
     for (int slice = 0; slice < kSlices; ++slice) {
-      const sim::LayerCost cost = sim::layer_cost({.shape = shape_,
+      const sim::LayerCost cost = sim::layer_cost({.shape = shape,
                                                    .mesh = alone,
                                                    .keep = model::keep_of(model::Policy::None),
-                                                   .tokens = static_cast<double>(tokens_),
-                                                   .own = static_cast<double>(tokens_),
+                                                   .tokens = static_cast<double>(tokens),
+                                                   .own = static_cast<double>(tokens),
                                                    .earlier = static_cast<double>(slice),
-                                                   .sequence = static_cast<double>(kSlices * tokens_),
+                                                   .sequence = static_cast<double>(kSlices * tokens),
                                                    .sliced = true},
                                                   without_gap, sim::kPenstock);
-      predicted += static_cast<double>(shape_.layers) * (cost.forward.total() + cost.backward.total());
+      predicted += static_cast<double>(shape.layers) * (cost.forward.total() + cost.backward.total());
     }
     const std::int64_t kernels =
-        shape_.layers * kSlices *
+        shape.layers * kSlices *
         (sim::forward_kernels(sim::Family::Llama) + sim::backward_kernels(sim::Family::Llama));
     return std::max(0.0, measured - predicted) / static_cast<double>(kernels);
   }
@@ -145,11 +144,19 @@ class LayersWork {
     return options;
   }
 
-  model::Shape shape_;
   Tokens tokens_;
   nn::Stage stage_;
   at::Tensor hidden_, gradient_;
 };
+
+// Makes a Work of these arguments for each measurement.
+template <class Work, class... Arguments>
+profile::MakeWork works(const Arguments&... arguments) {
+  return [=] {
+    const auto work = std::make_shared<Work>(arguments...);
+    return [work] { (*work)(); };
+  };
+}
 
 profile::Request request_of(const MeasureOptions& options, bool large, comm::Communicator& world) {
   profile::Request request;
@@ -204,13 +211,13 @@ std::string measured_text(const MeasureOptions& options, comm::Communicator& wor
   double fast = train::measure_matmul_rate(options.precision) > kFast ? 1 : 0;
   world.all_reduce(&fast, 1, comm::Type::F64, comm::Reduction::Max);
   const bool large = fast > 0;
-  OptimizerWork optimizer(options.precision, of_optimizer(large));
+  const model::Shape optimized = of_optimizer(large), layers = of_layers(large);
+  const Tokens tokens = large ? 2048 : 256;
   profile::Request request = request_of(options, large, world);
-  request.optimizer = [&] { optimizer(); };
-  request.optimizer_bytes = optimizer.bytes();
-  request.optimizer_work = optimizer.words();
-  LayersWork layers(options.precision, of_layers(large), large ? 2048 : 256);
-  request.layers = [&] { layers(); };
+  request.optimizer = works<OptimizerWork>(options.precision, optimized);
+  request.optimizer_bytes = OptimizerWork::bytes(optimized);
+  request.optimizer_work = OptimizerWork::words(optimized);
+  request.layers = works<LayersWork>(options.precision, layers, tokens);
   profile::Measurements measured = profile::measure_machine(world, request, [&](const std::string& what) {
     if (world.rank() == 0) say(what);
   });
@@ -222,7 +229,8 @@ std::string measured_text(const MeasureOptions& options, comm::Communicator& wor
   if (world.rank() != 0) return {};
   const std::string without_gap = profile::hardware_text(options.name, facts, measured);
   measured.gap =
-      layers.gap(run::parse_hardware_text(without_gap, "what was measured").hardware, measured.layer_seconds);
+      LayersWork::gap(layers, tokens, run::parse_hardware_text(without_gap, "what was measured").hardware,
+                      measured.layer_seconds);
   return profile::hardware_text(options.name, facts, measured);
 }
 

@@ -2,8 +2,10 @@
 // Stand-ins in `penstock` for functions that need LibTorch or MPI, which take longer to load than most
 // commands run. When a command calls one, `penstock-compute`, the whole program, replaces the process and
 // starts again with the same command line. No command calls one after output.
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "cli/become.h"
 #include "cli/data/choices.h"
@@ -48,6 +50,8 @@ void tell_once(const std::string& text) {
 
 run::Machine train::probe_machine(int) { become_whole(); }
 void train::verify_weights(const std::string&, int, int, const std::function<void()>&) { become_whole(); }
+train::CheckpointDirectory train::checkpoints_in(const std::string&) { become_whole(); }
+std::vector<std::int64_t> train::CheckpointDirectory::steps() const { become_whole(); }
 int comm::local_ranks() { become_whole(); }
 
 }  // namespace penstock

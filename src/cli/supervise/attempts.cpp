@@ -162,7 +162,10 @@ std::string to_json(const std::vector<Attempt>& attempts, const std::string& ear
     for (auto& [part, seconds] : time.items())
       seconds = seconds.get<double>() + number_in(before["time"], part);
   }
-  return OrderedJson{{"attempts", rows}, {"recoveries", recovered}, {"time", time}}.dump(1) + "\n";
+  // A complaint may have any bytes: names of files, or a character cut in two.
+  return OrderedJson{{"attempts", rows}, {"recoveries", recovered}, {"time", time}}.dump(
+             1, ' ', false, OrderedJson::error_handler_t::replace) +
+         "\n";
 }
 
 std::string print_time_use(const std::vector<Attempt>& attempts) {

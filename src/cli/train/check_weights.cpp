@@ -11,6 +11,7 @@
 #include "comm/launcher.h"
 #include "comm/texts.h"
 #include "files/checksum.h"
+#include "files/mapped_file.h"
 #include "files/model_config.h"
 #include "files/model_weights.h"
 #include "model/parameters.h"
@@ -30,7 +31,7 @@ std::string config_beside(const std::string& weights) {
   const fs::path folder =
       fs::is_directory(weights, error) ? fs::path(weights) : fs::path(weights).parent_path();
   const fs::path config = folder / "config.json";
-  return fs::exists(config, error) ? config.string() : std::string();
+  return files::is_there(config.string()) ? config.string() : std::string();
 }
 
 // Differences that do not show in tensor shapes would otherwise silently train another model.

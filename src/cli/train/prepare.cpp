@@ -147,6 +147,7 @@ void open_directory(const TrainFlags& flags, Prepared& prepared) {
   const std::string& path = prepared.run.options.output.dir;
   prepared.directory =
       std::make_unique<train::RunDirectory>(path, start_of(flags), prepared.run.options.schedule.file);
+  if (flags.source.resumes) train::checkpoints_of(prepared.run).clear_partial();
   if (prepared.directory->taken_over()) tell("taking over " + path + ": the run in it completed no step");
   // Do not remove it: it may be meant for an attempt that failed before it could stop.
   const std::string stop = prepared.directory->stop_request();
@@ -168,10 +169,9 @@ void take_up(const TrainFlags& flags, Prepared& prepared, comm::Communicator& wo
   prepared.resumption = choose_state(prepared.run, *prepared.data, world);
   if (!prepared.resumption.from) check_weights_together(prepared, world);
   if (!prepared.directory) return;
-  const train::CheckpointDirectory checkpoints = train::checkpoints_of(prepared.run);
-  checkpoints.clear_partial();
   const auto& chosen = prepared.resumption.from;
   if (!chosen) return;
+  const train::CheckpointDirectory checkpoints = train::checkpoints_of(prepared.run);
   checkpoints.set_aside_after(chosen->checkpoint);
   checkpoints.keep_newest(prepared.run.options.train.keep_checkpoints);
 }

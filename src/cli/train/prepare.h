@@ -41,14 +41,15 @@ Prepared prepare(const TrainFlags& flags, run::Run run, int ranks, const RanksHe
 // the initial weights, which each rank reads from its own host.
 std::string agreement_of(const Prepared& prepared);
 
-// Rank 0 only. Call after all checks, so that errors leave nothing written. A dry run only checks.
+// Rank 0 only. Call after all checks, so that errors leave nothing written. A resumed run first removes its
+// partial checkpoints, since the disk may be full of them. A dry run only checks.
 void open_directory(const TrainFlags& flags, Prepared& prepared);
 void check_directory(const TrainFlags& flags, const Prepared& prepared);
 
 // Chooses the state to resume from; a new run removes earlier copies in host memory. The rank with the
-// directory also removes partial checkpoints and sets later ones aside; a dry run has no directory and
-// changes nothing. Throws InputError, the same on every rank, also if a resumed run that has kept nothing
-// would begin with weights that prepare() refuses for a new run. Collective.
+// directory also sets later checkpoints aside; a dry run has no directory and changes nothing. Throws
+// InputError, the same on every rank, also if a resumed run that has kept nothing would begin with weights
+// that prepare() refuses for a new run. Collective.
 void take_up(const TrainFlags& flags, Prepared& prepared, comm::Communicator& world);
 
 }  // namespace penstock::cli

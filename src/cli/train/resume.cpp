@@ -22,6 +22,7 @@
 #include "train/checkpoint/all_at_work.h"
 #include "train/checkpoint/first_at_work.h"
 #include "train/checkpoint/settings.h"
+#include "train/record/start_mesh.h"
 #include "train/run.h"
 
 namespace penstock::cli {
@@ -66,6 +67,14 @@ std::int64_t summarised_steps(const std::string& directory, comm::Communicator& 
   }
   broadcast_from_first(steps, world);
   return steps;
+}
+
+// Whether the trained weights exist, without which the run is not finished.
+bool has_trained_weights(const std::string& directory, comm::Communicator& world) {
+  std::error_code error;
+  bool there = world.rank() == 0 && fs::is_regular_file(fs::path(directory) / files::kWeights, error);
+  broadcast_from_first(there, world);
+  return there;
 }
 
 std::string text_of(const train::SettingChange& change) {
@@ -156,6 +165,16 @@ std::optional<run::Options> options_before(const std::string& directory) {
   return was;
 }
 
+// The mesh of the steps up to `step`, by metrics.jsonl or, in runs of earlier versions, by the run file.
+std::optional<run::ParallelOptions> mesh_before(const std::string& directory, std::int64_t step) {
+  const std::string path = (fs::path(directory) / files::kMetrics).string();
+  std::optional<run::ParallelOptions> mesh;
+  const auto read = [&] { mesh = train::mesh_of_step(files::MappedFile(path).text(), step, path); };
+  if (!refusal_of(read) && mesh) return mesh;
+  const std::optional<run::Options> was = options_before(directory);
+  return was ? std::optional(was->parallel) : std::nullopt;
+}
+
 // Fills in missing options of [numerics] from the newest readable checkpoint, or from the run file if the run
 // has only copies in memory.
 void take_numerics(run::Options& options) {
@@ -179,8 +198,8 @@ void take_numerics(run::Options& options) {
 // Keeps cp_mode for an unchanged number of context ranks, unless the run file sets it.
 void take_context_mode(run::Options& options) {
   if (options.parallel.cp == 1 || options.parallel.cp_mode != "auto") return;
-  const std::optional<run::Options> was = options_before(options.output.dir);
-  if (was && was->parallel.cp == options.parallel.cp) options.parallel.cp_mode = was->parallel.cp_mode;
+  const auto was = mesh_before(options.output.dir, options.train.steps);
+  if (was && was->cp == options.parallel.cp) options.parallel.cp_mode = was->cp_mode;
 }
 
 // Keeps the slices chosen by speed, and the chunks too if the number of devices is unchanged.
@@ -254,10 +273,11 @@ Resumption choose_state(const run::Run& run, const train::TokenData& data, comm:
   const train::CheckpointDirectory directory = train::checkpoints_of(run);
   const std::vector<std::int64_t> steps = steps_on_first(directory, world);
   const std::int64_t summarised = summarised_steps(run.options.output.dir, world);
+  const std::int64_t finished = has_trained_weights(run.options.output.dir, world) ? summarised : 0;
   Resumption chosen;
   const auto choose = [&](train::Resumed from) {
     require_fit(from.facts, from.state->name(), run, data);
-    chosen.finished = summarised == from.facts.step && from.facts.step == run.options.train.steps;
+    chosen.finished = finished == from.facts.step && from.facts.step == run.options.train.steps;
     if (!chosen.remarks.empty())
       chosen.remarks.push_back("continuing from " + from.state->name() + " instead");
     chosen.from = std::move(from);
@@ -290,10 +310,11 @@ int fit_ranks(run::Options& options, int ranks, bool resumes) {
   return automatic ? static_cast<int>(std::min<std::int64_t>(needed, ranks)) : ranks;
 }
 
-std::vector<std::string> changed_mesh(const run::Run& run) {
-  const std::optional<run::Options> before = options_before(run.options.output.dir);
+std::vector<std::string> changed_mesh(const run::Run& run, std::int64_t step) {
+  const std::optional<run::ParallelOptions> before = mesh_before(run.options.output.dir, step);
   if (!before) return {};
-  run::Options is = run.options, was = *before;
+  run::Options is = run.options, was = run.options;
+  was.parallel = *before;
   const bool tolerance =
       run.exchange != schedule::ExchangeMode::Off || run.sharded_vocabulary() ||
       changes_sums_of_context(is.parallel, was.parallel) ||

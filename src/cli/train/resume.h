@@ -31,8 +31,8 @@ Resumption choose_state(const run::Run& run, const train::TokenData& data, comm:
 // have work: all, except under "auto".
 int fit_ranks(run::Options& options, int ranks, bool resumes);
 
-// Changes of the mesh since the run directory's run file was written, one line each.
-std::vector<std::string> changed_mesh(const run::Run& run);
+// Differences between the run's mesh and that of the steps up to `step` in its directory, one line each.
+std::vector<std::string> changed_mesh(const run::Run& run, std::int64_t step);
 
 // Settings that differ from the checkpoint's, one line each.
 std::vector<std::string> changed_settings(const train::CheckpointFacts& checkpoint, const run::Run& run,

@@ -72,7 +72,8 @@ std::string tell_start(const Prepared& prepared, int threads) {
   for (const std::string& line : changed_settings(from->facts, prepared.run, threads)) tell(line);
   table +=
       "resumes   after step " + std::to_string(from->facts.step) + ", from " + from->state->name() + "\n";
-  for (const std::string& line : changed_mesh(prepared.run)) table += "changed   " + line + "\n";
+  for (const std::string& line : changed_mesh(prepared.run, from->facts.step))
+    table += "changed   " + line + "\n";
   return table;
 }
 

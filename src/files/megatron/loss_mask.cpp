@@ -2,7 +2,6 @@
 #include "files/megatron/loss_mask.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -12,8 +11,7 @@ namespace penstock::files {
 std::string loss_mask_of(const std::string& prefix) { return prefix + ".mask"; }
 
 LossMask::LossMask(const std::string& prefix, std::int64_t tokens) : path_(loss_mask_of(prefix)) {
-  std::error_code error;
-  if (!std::filesystem::exists(path_, error)) return;
+  if (!is_there(path_)) return;
   file_ = std::make_unique<MappedFile>(path_);
   const auto bytes = static_cast<std::int64_t>(file_->bytes().size());
   require(bytes == tokens, printable(path_, 500) + " has " + std::to_string(bytes) + " bytes for " +

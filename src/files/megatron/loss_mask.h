@@ -18,7 +18,8 @@ std::string loss_mask_of(const std::string& prefix);  // the file's path
 
 class LossMask {
  public:
-  // Maps the file if it exists. Throws InputError unless it has one byte per token.
+  // Maps the file if there is one (is_there). Throws InputError if it cannot be read, or unless it has one
+  // byte per token.
   LossMask(const std::string& prefix, std::int64_t tokens);
 
   // Reads the mask of tokens `first`, first + 1, ... Throws InputError naming the file and the offset of a

@@ -119,12 +119,13 @@ at::Tensor ContextGroup::to_own(const at::Tensor& shared, std::int64_t heads) co
     copy_runs(shared, pieces_of(shared.size(2), ranks, rank), sent.select(0, rank), halves(tokens));
   const at::Tensor received = exchanged(*heads_group_, sent);
   at::Tensor own = at::empty({b, heads, tokens, d}, shared.options());
-  std::int64_t last = -1;
-  for (std::int64_t rank = 0; rank < ranks; ++rank) {
+  for (std::int64_t rank = 0; rank < ranks;) {
     const Heads here = heads_of(heads, ranks, rank);
-    at::Tensor place = own.narrow(1, here.first, here.count);
-    here.first == last ? place.add_(received.select(0, rank)) : place.copy_(received.select(0, rank));
-    last = here.first;
+    at::Tensor sum = received.select(0, rank);
+    // Ranks that share a key head have parts of its gradient, which are rounded once.
+    for (++rank; rank < ranks && heads_of(heads, ranks, rank).first == here.first; ++rank)
+      sum = sum.to(kernels::accumulator_type(sum.scalar_type())).add_(received.select(0, rank));
+    own.narrow(1, here.first, here.count).copy_(sum);
   }
   return own;
 }

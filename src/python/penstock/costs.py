@@ -49,7 +49,7 @@ def measured(directory: Union[str, os.PathLike]) -> Measured:
         times = [_flat(step["devices"], 2) for step in steps]
         exchange = [_flat(step.get("exchange") or [], 5) for step in steps]
         makespans = [max(max(device[1::2]) for device in step if device) for step in times]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise _core.InputError(f"{path}: not a timeline of a run: {error}") from None
     order = sorted(range(len(times)), key=lambda i: makespans[i])
     if not order:
@@ -207,9 +207,14 @@ def _column(name: str, value: Any, count: int, of: str, number: Callable[[str, A
 
 
 def _seconds(name: str, value: Any) -> float:
+    return time_in("seconds", name, value)
+
+
+def time_in(unit: str, name: str, value: Any) -> float:
+    """The value, a finite number of the unit."""
     number = _number(name, value)
     if not (math.isfinite(number) and number >= 0):
-        raise _core.InputError(f"{name} {number!r}: expected a finite number of seconds, 0 or more")
+        raise _core.InputError(f"{name} {number!r}: expected a finite number of {unit}, 0 or more")
     return number
 
 

@@ -6,7 +6,7 @@ import os
 from typing import Any, Iterable, NamedTuple, Optional, Sequence, Union
 
 from . import _core
-from .costs import Number, program_and_costs, stage_costs
+from .costs import Number, program_and_costs, stage_costs, time_in
 from .simulation import Simulation
 
 Cell = Union[str, tuple, None]
@@ -250,7 +250,7 @@ def schedule(name: str, p: int, m: Optional[int] = None, n: Union[int, Sequence[
         raise _core.InputError(f"chunks (v) must be at least 1, got {v}")
     made_for = stage_costs(entry, costs, memory_limit, _integer("p", p), chunks)
     return Schedule._of(_core.generate(_name(name), _integer("p", p), slices, chunks, _integer("group", group),
-                                       float(latency), made_for))
+                                       time_in("forwards", "latency", latency), made_for))
 
 
 def catalogue() -> list[dict]:

@@ -31,9 +31,9 @@ std::vector<std::string> entries_of(const std::string& directory) {
   std::vector<std::string> names;
   std::error_code error;
   if (fs::symlink_status(directory, error).type() == fs::file_type::not_found) return names;
-  const fs::directory_iterator entries(directory, error);
+  for (fs::directory_iterator entry(directory, error), end; entry != end; entry.increment(error))
+    names.push_back(entry->path().filename());
   if (error) throw InputError(directory + ": cannot be read: " + error.message());
-  for (const auto& entry : entries) names.push_back(entry.path().filename());
   return names;
 }
 
@@ -48,7 +48,8 @@ void require_sum(std::uint64_t found, std::uint64_t recorded, const std::string&
 }
 
 void verify_file(const std::string& path, const FileSums& sums, const std::function<void()>& after_tensor) {
-  const files::Safetensors file(path);
+  files::InputFile input(path);  // reads the tensors: a mapping ends the process at a page it cannot read
+  const files::Safetensors file(input);
   require_sum(files::checksum(file.head()), sums.head, path + ": the header");
   if (file.tensors().size() != sums.tensors.size()) {
     throw InputError(path + ": has " + std::to_string(file.tensors().size()) + " tensors; " +
@@ -57,7 +58,8 @@ void verify_file(const std::string& path, const FileSums& sums, const std::funct
   for (const auto& [name, sum] : sums.tensors) {
     const files::StoredTensor* tensor = file.find(name);
     if (!tensor) throw InputError(path + ": has no tensor \"" + printable(name) + "\"");
-    require_sum(files::word_sum(tensor->bytes), sum, path + ": tensor \"" + name + "\"");
+    require_sum(files::word_sum(input, file.begin_of(*tensor), tensor->bytes.size()), sum,
+                path + ": tensor \"" + name + "\"");
     if (after_tensor) after_tensor();
   }
 }
@@ -145,7 +147,7 @@ void verify_checkpoint(const std::string& checkpoint, const CheckpointFacts& fac
                        const std::function<void()>& after_tensor) {
   if (share == 0) {
     const std::string index = inside(checkpoint, kWeightIndex);
-    require_sum(files::checksum(files::MappedFile(index).bytes()), facts.index, index);
+    require_sum(files::checksum(files::read_text(index, kLongestFacts)), facts.index, index);
   }
   for (const std::size_t file : files_of_share(checkpoint, facts, share, shares))
     verify_file(inside(checkpoint, facts.files[file].file), facts.files[file], after_tensor);

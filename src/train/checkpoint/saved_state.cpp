@@ -19,11 +19,11 @@ class StateInFiles : public SavedState {
 
   void for_tensors(const CheckpointFacts& facts, const Wants& wants, const Visit& visit) const override {
     for (const FileSums& file : facts.files) {
-      std::optional<files::Safetensors> open;
+      std::optional<OpenFile> open;
       for (const auto& [tensor, sum] : file.tensors) {
         const bool wanted = wants(tensor);
         if (wanted && !open) open.emplace(checkpoint_ + "/" + file.file);
-        visit({file, tensor, sum}, wanted ? &checked(*open, file, tensor, sum) : nullptr);
+        visit({file, tensor, sum}, wanted ? &checked(*open, tensor, sum) : nullptr);
       }
     }
   }
@@ -31,12 +31,18 @@ class StateInFiles : public SavedState {
   std::string name() const override { return checkpoint_; }
 
  private:
-  const files::StoredTensor& checked(const files::Safetensors& open, const FileSums& file,
-                                     const std::string& tensor, std::uint64_t sum) const {
-    const std::string path = checkpoint_ + "/" + file.file;
-    const files::StoredTensor* stored = open.find(tensor);
+  struct OpenFile {
+    explicit OpenFile(const std::string& path) : input(path), mapped(input) {}
+    files::InputFile input;
+    files::Safetensors mapped;
+  };
+
+  // Reads the bytes for the sum, so that the mapping is accessed only where the disk could deliver them.
+  static const files::StoredTensor& checked(OpenFile& open, const std::string& tensor, std::uint64_t sum) {
+    const std::string& path = open.input.path();
+    const files::StoredTensor* stored = open.mapped.find(tensor);
     if (!stored) throw InputError(path + ": has no tensor \"" + tensor + "\"");
-    if (files::word_sum(stored->bytes) != sum)
+    if (files::word_sum(open.input, open.mapped.begin_of(*stored), stored->bytes.size()) != sum)
       throw InputError(path + ": tensor \"" + tensor + "\" is damaged");
     return *stored;
   }

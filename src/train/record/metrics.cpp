@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -25,39 +26,56 @@ OrderedJson optional(const std::optional<double>& value) {
   return value ? OrderedJson(*value) : OrderedJson(nullptr);
 }
 
-std::int64_t step_of(std::string_view line, const std::string& path) {
+// 0 if the line is not a step's metrics.
+std::int64_t step_of(std::string_view line) {
   const OrderedJson parsed = files::parse_or_discard<OrderedJson>(line);
   const bool good = parsed.is_object() && parsed.contains("step") && parsed["step"].is_number_integer();
-  if (!good) throw InputError(path + ": \"" + printable(line) + "\" is not a step's metrics");
-  return parsed["step"].get<std::int64_t>();
+  return good ? std::max<std::int64_t>(parsed["step"].get<std::int64_t>(), 0) : 0;
 }
 
 struct KeptLines {
   std::string text;
   std::int64_t last_step = 0;
+  std::int64_t damaged = 0;        // number of lines
+  std::string damage_remark = {};  // names the first one
 };
 
-// The complete lines of the file with steps up to `last_step`.
+// The complete lines of the file with steps up to `last_step`, without damaged ones.
 KeptLines lines_until(const std::string& path, std::int64_t last_step) {
   const files::MappedFile file(path);
   const std::string_view text = file.text();
   KeptLines kept;
   std::size_t begin = 0;
+  std::int64_t number = 0;
   for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
     const std::string_view line = text.substr(begin, end - begin);
     begin = end + 1;
-    const std::int64_t step = step_of(line, path);
+    ++number;
+    const std::int64_t step = step_of(line);
     if (step > last_step) continue;
-    kept.text.append(line).append("\n");
-    kept.last_step = step;
+    if (step > 0) {
+      kept.text.append(line).append("\n");
+      kept.last_step = step;
+    } else if (++kept.damaged == 1) {
+      kept.damage_remark = path + ", line " + std::to_string(number) + ": \"" + printable(line) +
+                           "\" is not a step's metrics; it is left out";
+    }
   }
+  if (kept.damaged > 1) kept.damage_remark += ", like " + counted(kept.damaged - 1, "later line");
   return kept;
 }
 
-std::string gap_between(std::int64_t kept, std::int64_t next, const std::string& path, bool is_there) {
+// Empty if there is a line for every step between `kept` and `next`.
+std::string gap_between(std::int64_t kept, std::int64_t next, const std::string& path, const char* why) {
   if (next - kept <= 1) return {};
   return path + " lacks the lines of steps " + std::to_string(kept + 1) + " to " + std::to_string(next - 1) +
-         (is_there ? "; a lost host takes with it lines not on disk yet" : "; the file was gone");
+         "; " + why;
+}
+
+OrderedJson to_object(const StartMetrics& start) {
+  OrderedJson object{{"resumed_from", start.resumed_from}, {"load_s", start.load_s}};
+  for (const auto& [key, value] : start.mesh) object[kMeshOfStart][key] = OrderedJson::parse(value);
+  return object;
 }
 
 OrderedJson to_object(const BytesByCategory& bytes) {
@@ -99,8 +117,7 @@ std::string to_json(const StepMetrics& metrics) {
                    {"bubble_fraction", metrics.bubble_fraction},
                    {"peak_bytes", metrics.peak_bytes}};
   if (metrics.checkpoint_s > 0) line["checkpoint_s"] = metrics.checkpoint_s;
-  if (metrics.start)
-    line["start"] = {{"resumed_from", metrics.start->resumed_from}, {"load_s", metrics.start->load_s}};
+  if (metrics.start) line["start"] = to_object(*metrics.start);
   if (metrics.copy_hidden) line["copy_hidden"] = *metrics.copy_hidden;
   if (metrics.collective_hidden) line["collective_hidden"] = *metrics.collective_hidden;
   add_traffic(line, metrics.traffic);
@@ -155,7 +172,13 @@ MetricsFile::MetricsFile(std::string path, std::int64_t last_step, const std::st
   const bool is_there = std::filesystem::exists(path_);
   KeptLines kept = is_there && last_step > 0 ? lines_until(path_, last_step) : KeptLines();
   const bool adds = kept.last_step < last_step && !last_line.empty();
-  gap_ = gap_between(kept.last_step, adds ? last_step : last_step + 1, path_, is_there);
+  const char* why = !is_there          ? "the file was gone"
+                    : kept.damaged > 0 ? "damaged lines are left out"
+                                       : "a lost host takes with it lines not on disk yet";
+  for (const std::string& remark :
+       {kept.damage_remark, gap_between(kept.last_step, adds ? last_step : last_step + 1, path_, why)}) {
+    if (!remark.empty()) remarks_.push_back(remark);
+  }
   if (adds) kept.text.append(last_line).append("\n");
   if (is_there || adds) files::write_atomically(path_, kept.text);
   descriptor_ = files::file_system().open(path_, files::OpenFor::Appending);

@@ -17,6 +17,7 @@
 #include "train/record/document_work.h"
 #include "train/record/expert_load.h"
 #include "train/record/rank_times.h"
+#include "train/record/start_mesh.h"
 
 namespace penstock::train {
 
@@ -24,6 +25,7 @@ namespace penstock::train {
 struct StartMetrics {
   std::int64_t resumed_from = 0;  // step
   Seconds load_s = 0;             // time to load weights and moments
+  MeshOptions mesh = {};
 };
 
 struct StepMetrics {
@@ -62,9 +64,9 @@ std::string to_json(const StepMetrics& metrics);
 // metrics.jsonl: one line per step, also after a resume.
 class MetricsFile {
  public:
-  // Opens the file for lines after `last_step` (0: a new file). First removes lines of later steps and a
-  // half-written line. `last_line`: the line of `last_step`, appended if the file lacks it; may be empty.
-  // Throws InputError if a line is not a step's metrics, RunError if the file cannot be written.
+  // Opens the file for lines after `last_step` (0: a new file). First removes lines of later steps, damaged
+  // lines and a half-written line. `last_line`: the line of `last_step`, appended if the file lacks it; may
+  // be empty. Throws InputError if the file cannot be read, RunError if it cannot be written.
   MetricsFile(std::string path, std::int64_t last_step, const std::string& last_line = {});
   ~MetricsFile();
   MetricsFile(const MetricsFile&) = delete;
@@ -80,12 +82,13 @@ class MetricsFile {
   // its last checkpoint.
   void flush_at_times();
 
-  // A message that names the steps up to `last_step` that have no line; empty if all have one.
-  const std::string& gap() const { return gap_; }
+  // Messages about damaged lines that were removed, and about the last steps up to `last_step` without a
+  // line; empty if nothing is lost.
+  const std::vector<std::string>& remarks() const { return remarks_; }
 
  private:
   std::string path_;
-  std::string gap_;
+  std::vector<std::string> remarks_;
   int descriptor_ = -1;
   Seconds flushed_ = -std::numeric_limits<Seconds>::infinity();
 };
