@@ -137,7 +137,7 @@ TEST(GreedyCommand, TakesTheTimesThatARunMeasured) {
       "no time for I of stage 0");
   expect_greedy_refused(
       {"simulate", "--schedule", "slimpipe", "-p", "2", "-m", "2", "-n", "4,2", "--costs", whole},
-      "the schedule's have 2 to 4: give all as many");
+      "the schedule's have 2 to 4: use one number for all");
 }
 
 TEST(GreedyCommand, TrainsARunFileWithItsTimes) {

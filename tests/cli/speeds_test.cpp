@@ -121,7 +121,7 @@ TEST_F(Speeds, AreNotMeasuredForARunThatIsImpossible) {
         program({command, scratch_ / "run.toml", "--parallel.pp", "1", "--parallel.cp", "7"});
     EXPECT_EQ(ending.exit_code, 2);
     ASSERT_EQ(lines_of(ending.err).size(), 1u) << ending.err;
-    EXPECT_NE(ending.err.find("no multiple of the 2 · parallel.cp = 14 pieces"), std::string::npos)
+    EXPECT_NE(ending.err.find("is not a multiple of the 2 · parallel.cp = 14 pieces"), std::string::npos)
         << ending.err;
   }
   EXPECT_TRUE(profiles().empty());

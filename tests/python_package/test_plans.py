@@ -73,7 +73,7 @@ class Plans(unittest.TestCase):
     def test_a_run_file_is_of_plans_for_penstock(self):
         for engine in ("megatron", "nemo"):
             plan = penstock.plan(model="llama-7b", gpus=8, seq_len=4096, hardware="h100", engine=engine)
-            with self.assertRaisesRegex(penstock.InputError, f'and the plan for the engine "{engine}"; expected cluster.engine'):
+            with self.assertRaisesRegex(penstock.InputError, f'but the plan is for the engine "{engine}"; expected cluster.engine'):
                 plan.best[0].run_file()
 
     def test_a_part_of_the_candidates_is_shown_as_they_are(self):

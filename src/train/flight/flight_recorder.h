@@ -76,6 +76,7 @@ class FlightRecorder {
   bool asked_ = false;          // by explain()
   std::string explanation_;     // for the latest request
   std::int64_t explained_ = 0;  // requests explained so far
+  Seconds explained_at_ = 0;    // time of the latest
   std::jthread thread_;         // last: uses the members above
 };
 
