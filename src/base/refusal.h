@@ -13,7 +13,13 @@ inline std::string setting(const char* key, std::int64_t value) {
   return std::string(key) + " = " + std::to_string(value);
 }
 
-// The nearest legal values in 1..limit below and above `value`: "6 or 8", "4", or "none". Calls legal() at
+// Legal values on both sides of another: "6 or 8", "4", or "none". 0: there is none on that side.
+inline std::string either(std::int64_t below, std::int64_t above) {
+  if (below > 0 && above > 0) return std::to_string(below) + " or " + std::to_string(above);
+  return below + above > 0 ? std::to_string(below + above) : "none";
+}
+
+// The nearest legal values in 1..limit below and above `value`, as either() prints them. Calls legal() at
 // most `limit` times.
 template <class Legal>
 std::string nearest_legal(std::int64_t value, std::int64_t limit, Legal legal) {
@@ -21,9 +27,7 @@ std::string nearest_legal(std::int64_t value, std::int64_t limit, Legal legal) {
   while (below > 0 && !legal(below)) --below;
   std::int64_t above = std::max<std::int64_t>(value + 1, 1);
   while (above <= limit && !legal(above)) ++above;
-  if (below > 0 && above <= limit) return std::to_string(below) + " or " + std::to_string(above);
-  if (below > 0) return std::to_string(below);
-  return above <= limit ? std::to_string(above) : "none";
+  return either(std::max<std::int64_t>(below, 0), above <= limit ? above : 0);
 }
 
 // The divisors of `whole` nearest to `value`, which is not a divisor. Takes time with the root of `whole`.
@@ -38,8 +42,7 @@ inline std::string divisors_near(std::int64_t value, std::int64_t whole) {
     take(divisor);
     take(whole / divisor);
   }
-  if (below > 0 && above > 0) return std::to_string(below) + " or " + std::to_string(above);
-  return std::to_string(std::max(below, above));
+  return either(below, above);
 }
 
 // The multiples of `unit` nearest to `value`, which is not a multiple.

@@ -198,6 +198,19 @@ TEST(WhatIf, FactorsThatMultiplyBeyondTheirLimitAreRefused) {
   const UnitCosts base;
   const std::vector<Override> overrides{parse_override("kind:W=1e9", 2), parse_override("device:1=1e9", 2)};
   EXPECT_NE(error_of([&] { WhatIf(base, overrides, 2); }).find("multiply to 1e+18"), std::string::npos);
+  const std::vector<Override> one_link(2, parse_override("link:0-1=1e9", 2));
+  EXPECT_NE(error_of([&] { WhatIf(base, one_link, 2); }).find("multiply to 1e+18"), std::string::npos);
+}
+
+TEST(WhatIf, FactorsOfOtherDevicesAndLinksDoNotMultiply) {
+  const UnitCosts base;
+  std::vector<Override> overrides;
+  for (int device = 0; device < 16; ++device) {
+    overrides.push_back(parse_override("device:" + std::to_string(device) + "=10", 17));
+    overrides.push_back(
+        parse_override("link:" + std::to_string(device) + "-" + std::to_string(device + 1) + "=10", 17));
+  }
+  EXPECT_EQ(WhatIf(base, overrides, 17).seconds(3, 0, {.kind = OpKind::Forward}), 10);
 }
 
 class AnswersEverything final : public Costs {

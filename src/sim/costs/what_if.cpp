@@ -62,13 +62,22 @@ WhatIf::WhatIf(const Costs& base, std::span<const Override> overrides, int devic
     if (change.what == Override::What::Device) device_factor_[change.device] *= change.factor;
     if (change.what == Override::What::Kind)
       kind_factor_[static_cast<std::size_t>(change.kind)] *= change.factor;
-    if (change.what == Override::What::Link) links_.push_back(change);
+    if (change.what == Override::What::Link) slow_link(change);
   }
-  double most = 1;
-  for (const Override& change : overrides) most *= std::max(change.factor, 1.0);
-  if (most > kMostFactor)
-    throw InputError("--change: the factors above 1 multiply to " + exact_number(most) +
-                     "; at most 1e12 is possible");
+  double most = std::ranges::max(device_factor_) * std::ranges::max(kind_factor_);
+  for (const Override& link : links_) most = std::max(most, link.factor);
+  if (!(most <= kMostFactor))
+    throw InputError("--change: factors multiply to " + exact_number(most) + "; at most 1e12 is possible");
+}
+
+void WhatIf::slow_link(const Override& change) {
+  const auto known = std::ranges::find_if(
+      links_, [&](const Override& link) { return link.device == change.device && link.peer == change.peer; });
+  if (known == links_.end()) {
+    links_.push_back(change);
+  } else {
+    known->factor *= change.factor;
+  }
 }
 
 double WhatIf::factor(int device, const Op& op) const {

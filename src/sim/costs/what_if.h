@@ -41,11 +41,12 @@ class WhatIf final : public ForwardedCosts {
                                   const schedule::Op& op) const override;
 
  private:
+  void slow_link(const Override& change);
   double factor(int device, const schedule::Op& op) const;
 
   std::vector<double> device_factor_;
   std::array<double, 4> kind_factor_{1, 1, 1, 1};  // [F, B, I, W]
-  std::vector<Override> links_;
+  std::vector<Override> links_;                    // one per link
 };
 
 }  // namespace penstock::sim
