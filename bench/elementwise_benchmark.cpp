@@ -147,9 +147,13 @@ void accumulation(benchmark::State& state, Size size) {
 }
 
 void merging(benchmark::State& state, Size size) {
-  const std::vector<std::int64_t> sizes{1, kHeads, size.tokens, kHidden / kHeads};
-  const AttentionPart part{at::randn(sizes).to(size.type), at::randn({1, kHeads, size.tokens})};
-  AttentionPart total = no_attention(sizes, part.output);
+  // Token by token, as attention writes its output.
+  const auto output = [&](at::ScalarType type) {
+    return at::randn({1, size.tokens, kHeads, kHidden / kHeads}).to(type).transpose(1, 2);
+  };
+  const auto sums = [&] { return at::randn({1, kHeads, size.tokens}); };
+  const AttentionPart part{output(size.type), sums()};
+  AttentionPart total{output(at::kFloat), sums()};
   measure(state, bytes({total.output, total.output, part.output}), [&] { merge(total, part); });
 }
 

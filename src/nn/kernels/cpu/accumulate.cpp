@@ -29,8 +29,9 @@ void add_rows(at::Tensor& sum, const at::Tensor& part) {
   check_head_rows(part);
   const HeadRows rows(sum);
   const std::int64_t d = sum.size(3);
-  for_rows(sum.numel() / d, d, [&](std::int64_t row) {
-    add_row(to + rows.offset(row, sum.strides()), from + rows.offset(row, part.strides()), d);
+  for_rows(sum.numel() / d, d, [&](std::int64_t i) {
+    const HeadRows::Row row = rows[i];
+    add_row(to + row.offset(sum.strides()), from + row.offset(part.strides()), d);
   });
 }
 

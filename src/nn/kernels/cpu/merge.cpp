@@ -37,10 +37,10 @@ void merge_as(AttentionPart& total, std::int64_t first, const AttentionPart& par
   const Element* from = part.output.const_data_ptr<Element>();
   const Number* from_lse = part.log_sum_exp.const_data_ptr<Number>();
   const std::int64_t d = total.output.size(3), of_total = total.output.size(2);
-  for_rows(part.log_sum_exp.numel(), d, [&](std::int64_t row) {
-    merge_row(sum + rows.offset(row, total.output.strides()),
-              sum_lse[row / rows.tokens * of_total + rows.token(row)],
-              from + rows.offset(row, part.output.strides()), from_lse[row], d);
+  for_rows(part.log_sum_exp.numel(), d, [&](std::int64_t i) {
+    const HeadRows::Row row = rows[i];
+    merge_row(sum + row.offset(total.output.strides()), sum_lse[rows.index(row, of_total)],
+              from + row.offset(part.output.strides()), from_lse[rows.index(row)], d);
   });
 }
 

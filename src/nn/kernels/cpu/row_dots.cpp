@@ -40,9 +40,10 @@ void dot_rows(const at::Tensor& a, const at::Tensor& b, at::Tensor& dots) {
   for_element_type(a.scalar_type(), [&](auto element) {
     using Element = decltype(element);
     auto* out = dots.data_ptr<Accumulator<Element>>();
-    for_rows(dots.numel(), d, [&](std::int64_t row) {
-      out[row] = dot_row(a.const_data_ptr<Element>() + rows.offset(row, a.strides()),
-                         b.const_data_ptr<Element>() + rows.offset(row, b.strides()), d);
+    for_rows(dots.numel(), d, [&](std::int64_t i) {
+      const HeadRows::Row row = rows[i];
+      out[rows.index(row)] = dot_row(a.const_data_ptr<Element>() + row.offset(a.strides()),
+                                     b.const_data_ptr<Element>() + row.offset(b.strides()), d);
     });
   });
 }
