@@ -28,6 +28,7 @@ struct Case {
   double vocab() const { return as_double(output_columns(engine, shape().vocab, layout.mesh.tensor)); }
   model::Shape held() const { return sim::shape_of_ranks(shape(), layout.mesh.tensor); }
   double number_bytes() const { return as_double(model::element_size(workload.precision)); }
+  double hidden_bytes() const { return number_bytes() * tokens() / t() * as_double(shape().hidden); }
 };
 
 // Work of a device per step; devices in the middle of the pipeline have no more than those at its ends.
@@ -126,7 +127,7 @@ Seconds exchange_of_step(const Case& c, double layers, Seconds attention) {
 Seconds transfers_of_step(const Case& c) {
   const auto& layout = c.layout;
   if (layout.mesh.pipeline == 1) return 0;
-  const Seconds one = stage_transfer(c.hardware, layout.mesh, hidden_state_bytes(c.workload, c.layout));
+  const Seconds one = stage_transfer(c.hardware, layout.mesh, c.hidden_bytes());
   const double exposed = c.engine.pipeline_exposed * c.hardware.efficiency.pipeline_exposed;
   if (c.engine.pipeline_overlap) {
     const int turn = slices_of_turn(layout.schedule, pipeline_shape(c.workload, layout));
@@ -192,8 +193,16 @@ Seconds shared_weights_of_step(const Case& c, Seconds compute) {
   return exposed * traffic + std::max(0.0, (1 - exposed) * traffic - kHidden * compute);
 }
 
+// Tied embeddings on two stages: an all-reduce of their gradient between the two. With exact ends, ranks send
+// the shares whose states they have, both ways at once, and a device with both ends sends nothing.
+Seconds tied_sum(const Case& c) {
+  const double bytes = 4.0 * c.vocab() * as_double(c.shape().hidden) / c.t();
+  if (!c.engine.exact_ends) return 2 * stage_transfer(c.hardware, c.layout.mesh, bytes);
+  if (last_device(c.layout) == 0) return 0;
+  return stage_transfer(c.hardware, c.layout.mesh, bytes / shard_group(c).members);
+}
+
 // Sharded: a reduce-scatter of the gradients and an all-gather of the weights. Replicated: an all-reduce.
-// Tied embeddings on two stages: an all-reduce of their gradient between the two.
 Seconds gradients_of_step(const Case& c) {
   const auto& mesh = c.layout.mesh;
   const mesh::NodeSpread group = mesh::thinnest(mesh, mesh::Group::Replica, c.hardware.node.gpus);
@@ -207,9 +216,7 @@ Seconds gradients_of_step(const Case& c) {
       seconds += ring_pass(c.hardware, expert_replicas(c), count.experts * bytes, /*gradients=*/true);
     seconds *= c.engine.gradient_exposed;
   }
-  if (c.shape().tied_embeddings && mesh.pipeline > 1 && !c.layout.vocabulary_parallel) {
-    seconds += 2 * stage_transfer(c.hardware, mesh, 4.0 * c.vocab() * as_double(c.shape().hidden) / c.t());
-  }
+  if (c.shape().tied_embeddings && mesh.pipeline > 1 && !c.layout.vocabulary_parallel) seconds += tied_sum(c);
   return seconds;
 }
 
@@ -329,11 +336,6 @@ std::array<std::pair<std::string_view, Seconds>, 18> terms_of(const StepCost& co
            {"optimizer", cost.optimizer},
            {"slowest node", cost.stragglers},
            {"fixed", cost.fixed}}};
-}
-
-double hidden_state_bytes(const Workload& workload, const Layout& layout) {
-  return as_double(model::element_size(workload.precision)) * group_tokens(workload, layout) /
-         layout.mesh.tensor * as_double(workload.model.shape.hidden);
 }
 
 Flops model_flops(const Workload& workload) {

@@ -57,9 +57,6 @@ StepCost step_cost(const Workload& workload, const Layout& layout, const sim::Ha
 // The terms by name, for tables; their sum is total().
 std::array<std::pair<std::string_view, Seconds>, 18> terms_of(const StepCost& cost);
 
-// Bytes of one hidden state of a slice on one device.
-double hidden_state_bytes(const Workload& workload, const Layout& layout);
-
 // Model FLOPs of a step by the convention of model::flops_per_token (a GELU MLP has two matrices).
 Flops model_flops(const Workload& workload);
 

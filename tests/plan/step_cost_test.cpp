@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Terms of the closed form next to the simulation of the same layout's run.
+#include "plan/step_cost.h"
+
+#include <gtest/gtest.h>
+
+#include "plan/simulated_step.h"
+#include "reference.h"
+
+namespace penstock::plan {
+namespace {
+
+using schedule::OpKind;
+
+Workload llama_7b(bool tied) {
+  Workload workload{find_model("llama-7b"), 32768, 32};
+  workload.model.shape.tied_embeddings = tied;
+  return workload;
+}
+
+// The terms compared here do not include the wait for the slowest node and the step's fixed time.
+Cluster cluster_for(const Layout& layout) {
+  Cluster cluster{read_hardware("h800"), layout.mesh.world(), 0, sim::kPenstock};
+  cluster.hardware.network.straggle = 0;
+  cluster.hardware.kernels.step_ms = 0;
+  cluster.limit = 1e15;
+  return cluster;
+}
+
+StepCost closed_form(const Workload& workload, const Layout& layout, const Cluster& on) {
+  return step_cost(workload, layout, on.hardware, on.engine);
+}
+
+// The longest op of the kind that `counts` accepts.
+template <class Counts>
+Seconds longest(const Workload& workload, const Layout& layout, const Cluster& on, Counts&& counts) {
+  const SimulatedStep step = simulate_step(workload, on, layout).value();
+  Seconds most = 0;
+  for (std::size_t device = 0; device < step.program.devices.size(); ++device) {
+    const std::vector<schedule::Op>& ops = step.program.devices[device].ops;
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      const schedule::Event& event = step.result.timeline.devices[device][i];
+      if (counts(ops[i])) most = std::max(most, event.end - event.start);
+    }
+  }
+  return most;
+}
+
+Layout layout_on(const mesh::Mesh& mesh, ScheduleKind schedule, int chunks = 1) {
+  Layout layout;
+  layout.mesh = mesh;
+  layout.schedule = schedule;
+  layout.chunks = chunks;
+  layout.keep = model::keep_of(model::Policy::None);
+  return layout;
+}
+
+TEST(StepCost, SumsTheShareOfATiedGradientWhoseStatesARankHas) {
+  Layout layout = layout_on({.tensor = 2, .context = 2, .data = 4, .pipeline = 4}, ScheduleKind::OneFOneB);
+  const Cluster on = cluster_for(layout);
+  const auto sum = [&] {
+    return closed_form(llama_7b(true), layout, on).gradients -
+           closed_form(llama_7b(false), layout, on).gradients;
+  };
+  const auto is_tied_sum = [](const schedule::Op& op) {
+    return op.kind == OpKind::ReduceGradients && op.group != mesh::Group::Replica;
+  };
+  EXPECT_GT(sum(), 0);
+  EXPECT_NEAR(sum() / longest(llama_7b(true), layout, on, is_tied_sum), 1, 0.001);
+  layout = layout_on(layout.mesh, ScheduleKind::ZbV, 2);
+  EXPECT_EQ(sum(), 0) << "device 0 has both ends";
+}
+
+}  // namespace
+}  // namespace penstock::plan
