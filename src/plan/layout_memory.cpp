@@ -8,7 +8,13 @@
 namespace penstock::plan {
 namespace {
 
-// V·h matrices on a device; tied embeddings of a single stage are one matrix.
+double reduction(const Workload& workload, const Layout& layout, const DeviceLoad& load) {
+  return model::offloaded_records(load.records) *
+         record_size(workload, layout, load.layers / layout.chunks).leaving;
+}
+
+}  // namespace
+
 double embeddings_on(const Workload& workload, const Layout& layout, int rank) {
   const int p = layout.mesh.pipeline;
   if (layout.vocabulary_parallel) return (workload.model.shape.tied_embeddings ? 1.0 : 2.0) / p;
@@ -16,13 +22,6 @@ double embeddings_on(const Workload& workload, const Layout& layout, int rank) {
   const int last = last_device(layout);
   return (rank == 0 ? 1 : 0) + (rank == last ? 1 : 0);
 }
-
-double reduction(const Workload& workload, const Layout& layout, const DeviceLoad& load) {
-  return model::offloaded_records(load.records) *
-         record_size(workload, layout, load.layers / layout.chunks).leaving;
-}
-
-}  // namespace
 
 DeviceLoad device_load(const Workload& workload, const Layout& layout, int rank, Bytes temporary) {
   const PipelineShape shape = pipeline_shape(workload, layout);

@@ -7,6 +7,9 @@
 
 namespace penstock::plan {
 
+// V·h matrices on a device; tied embeddings of a single stage are one matrix.
+double embeddings_on(const Workload& workload, const Layout& layout, int rank);
+
 // `temporary`: temporary_bytes(workload, layout), which a search computes once for many layouts.
 DeviceLoad device_load(const Workload& workload, const Layout& layout, int rank, Bytes temporary);
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plan/device_memory.h"
+#include "plan/layout_memory.h"
 #include "sim/costs/collectives.h"
 #include "sim/costs/kernel_cost.h"
 
@@ -40,8 +40,8 @@ int slowest_device(const Case& c) {
   return seconds_of(c, end) >= seconds_of(c, other) ? end : other;
 }
 
-// Parameters of the heaviest device: its layers and one matrix of V·h. Experts are counted separately, since
-// fewer ranks hold the same ones.
+// Parameters of the heaviest device: its layers and one matrix of V·h, or with exact ends as many as it has.
+// Experts are counted separately, since fewer ranks hold the same ones.
 struct Parameters {
   double dense = 0, experts = 0;
   double total() const { return dense + experts; }
@@ -54,9 +54,10 @@ Parameters local_parameters(const Case& c) {
   const double mlp = layers * as_double(c.workload.model.mlp_matrices() * shape.hidden * shape.ffn);
   const double attention = as_double(model::attention_parameters(c.held()) + model::router_parameters(shape));
   const double shared = as_double(model::shared_expert_parameters(shape)) * c.t();  // not split
-  const double shards = c.layout.vocabulary_parallel ? c.p() : 1.0;
+  const double matrices = c.engine.exact_ends ? embeddings_on(c.workload, c.layout, last_device(c.layout))
+                                              : (c.layout.vocabulary_parallel ? 1 / c.p() : 1.0);
   Parameters parameters;
-  parameters.dense = (layers * (attention + shared) + c.vocab() * as_double(shape.hidden) / shards) / c.t();
+  parameters.dense = (layers * (attention + shared) + c.vocab() * as_double(shape.hidden) * matrices) / c.t();
   if (shape.experts == 1) {
     parameters.dense += mlp / c.t();
   } else {
@@ -131,9 +132,9 @@ Seconds transfers_of_step(const Case& c) {
   const double exposed = c.engine.pipeline_exposed * c.hardware.efficiency.pipeline_exposed;
   if (c.engine.pipeline_overlap) {
     const int turn = slices_of_turn(layout.schedule, pipeline_shape(c.workload, layout));
-    const bool slack = layout.slices > 1 && (layout.chunks == 1 || turn > layout.mesh.pipeline);
-    const double hops = slack ? c.p() - 1 : c.p() * layout.chunks - 1;
-    return exposed * 2 * hops * one;
+    const bool slack = layout.slices > 1 && turn > layout.mesh.pipeline;
+    const double around = slack ? 0 : (layout.chunks - 1.0) * std::max(1, layout.slices / turn);
+    return exposed * 2 * (c.p() - 1 + c.p() * around) * one;
   }
   const Seconds gather = c.engine.sequence_parallel ? 0 : sim::hidden_pass(c.slice(), c.hardware, c.engine);
   return (c.units() + c.p() - 1) * 2 * exposed * (one + gather);
@@ -196,6 +197,7 @@ Seconds shared_weights_of_step(const Case& c, Seconds compute) {
 // Tied embeddings on two stages: an all-reduce of their gradient between the two. With exact ends, ranks send
 // the shares whose states they have, both ways at once, and a device with both ends sends nothing.
 Seconds tied_sum(const Case& c) {
+  if (!c.shape().tied_embeddings || c.p() == 1 || c.layout.vocabulary_parallel) return 0;
   const double bytes = 4.0 * c.vocab() * as_double(c.shape().hidden) / c.t();
   if (!c.engine.exact_ends) return 2 * stage_transfer(c.hardware, c.layout.mesh, bytes);
   if (last_device(c.layout) == 0) return 0;
@@ -204,8 +206,7 @@ Seconds tied_sum(const Case& c) {
 
 // Sharded: a reduce-scatter of the gradients and an all-gather of the weights. Replicated: an all-reduce.
 Seconds gradients_of_step(const Case& c) {
-  const auto& mesh = c.layout.mesh;
-  const mesh::NodeSpread group = mesh::thinnest(mesh, mesh::Group::Replica, c.hardware.node.gpus);
+  const mesh::NodeSpread group = mesh::thinnest(c.layout.mesh, mesh::Group::Replica, c.hardware.node.gpus);
   const Parameters count = local_parameters(c);
   const bool shards = c.engine.shards_optimizer && c.layout.shared.group != 1;
   const double bytes = c.engine.gradient_bytes + (shards ? c.number_bytes() : c.engine.gradient_bytes);

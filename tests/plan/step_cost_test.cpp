@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "plan/plan_print.h"
 #include "plan/simulated_step.h"
 #include "reference.h"
 
@@ -69,6 +70,21 @@ TEST(StepCost, SumsTheShareOfATiedGradientWhoseStatesARankHas) {
   EXPECT_NEAR(sum() / longest(llama_7b(true), layout, on, is_tied_sum), 1, 0.001);
   layout = layout_on(layout.mesh, ScheduleKind::ZbV, 2);
   EXPECT_EQ(sum(), 0) << "device 0 has both ends";
+}
+
+TEST(StepCost, StepsBothMatricesOfADeviceThatHasBothEnds) {
+  const auto is_step = [](const schedule::Op& op) { return op.kind == OpKind::OptimizerStep; };
+  const mesh::Mesh alone{.tensor = 2, .data = 4}, pipeline{.tensor = 2, .data = 4, .pipeline = 4};
+  for (const bool tied : {false, true}) {
+    const Workload w = llama_7b(tied);
+    for (const Layout& layout :
+         {layout_on(alone, ScheduleKind::OneFOneB), layout_on(pipeline, ScheduleKind::OneFOneB),
+          layout_on(pipeline, ScheduleKind::ZbV, 2)}) {
+      const Cluster on = cluster_for(layout);
+      EXPECT_NEAR(closed_form(w, layout, on).optimizer / longest(w, layout, on, is_step), 1, 0.01)
+          << print_layout(layout) << " tied " << tied;
+    }
+  }
 }
 
 }  // namespace
