@@ -122,9 +122,9 @@ Seconds exchange_of_step(const Case& c, double layers, Seconds attention) {
          std::max(0.0, stage_transfer(c.hardware, layout.mesh, bytes) - attention / 3);
 }
 
-// Transfers that overlap with compute are exposed only in warm-up and cool-down, once per boundary that a
-// micro-batch crosses (p − 1 for slices with turns of more than p, or without chunks). Others add to every
-// slot; without sequence parallelism each also gathers its t parts.
+// Transfers that overlap with compute are exposed only in warm-up and cool-down: once along the pipeline, and
+// once around it before every further turn of a micro-batch on a chunk, unless slices take turns of more than
+// p. Others add to every slot; without sequence parallelism each also gathers its t parts.
 Seconds transfers_of_step(const Case& c) {
   const auto& layout = c.layout;
   if (layout.mesh.pipeline == 1) return 0;
@@ -217,8 +217,7 @@ Seconds gradients_of_step(const Case& c) {
       seconds += ring_pass(c.hardware, expert_replicas(c), count.experts * bytes, /*gradients=*/true);
     seconds *= c.engine.gradient_exposed;
   }
-  if (c.shape().tied_embeddings && mesh.pipeline > 1 && !c.layout.vocabulary_parallel) seconds += tied_sum(c);
-  return seconds;
+  return seconds + tied_sum(c);
 }
 
 Seconds optimizer_of_step(const Case& c) {

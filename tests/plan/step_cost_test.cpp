@@ -5,8 +5,14 @@
 #include <gtest/gtest.h>
 
 #include "plan/plan_print.h"
+#include "plan/run_file.h"
 #include "plan/simulated_step.h"
 #include "reference.h"
+#include "run/resolve/resolve.h"
+#include "schedule/passes/lower.h"
+#include "sim/costs/collectives.h"
+#include "sim/costs/unit.h"
+#include "sim/simulate.h"
 
 namespace penstock::plan {
 namespace {
@@ -84,6 +90,40 @@ TEST(StepCost, StepsBothMatricesOfADeviceThatHasBothEnds) {
       EXPECT_NEAR(closed_form(w, layout, on).optimizer / longest(w, layout, on, is_step), 1, 0.01)
           << print_layout(layout) << " tied " << tied;
     }
+  }
+}
+
+// How many transfers of a unit-time simulation add to the makespan.
+double exposed_transfers(const Workload& workload, const Layout& layout) {
+  const schedule::Program program =
+      schedule::lower(run::lay_out(options_of(workload, layout), {}).schedule, schedule::Lowering{});
+  const auto makespan = [&](Seconds transfer) {
+    return sim::simulate(program, sim::UnitCosts({.transfer = transfer})).timeline.makespan();
+  };
+  return (makespan(0.125) - makespan(0)) / 0.125;
+}
+
+TEST(StepCost, ExposesAsManyTransfersOfInterleavedStagesAsASimulation) {
+  Workload w = llama_7b(false);
+  w.seq_len = 131072;
+  const mesh::Mesh mesh{.pipeline = 4};
+  const auto layout_of = [&](ScheduleKind kind, int slices, int chunks) {
+    Layout layout = layout_on(mesh, kind, chunks);
+    layout.slices = slices;
+    return layout;
+  };
+  for (const Layout& layout :
+       {layout_of(ScheduleKind::Interleaved, 1, 4), layout_of(ScheduleKind::SeqInterleaved, 4, 2),
+        layout_of(ScheduleKind::SeqInterleaved, 16, 2), layout_of(ScheduleKind::SlimPipe, 16, 1),
+        layout_of(ScheduleKind::SlimPipe, 4, 2), layout_of(ScheduleKind::SlimPipe, 10, 2),
+        layout_of(ScheduleKind::SlimPipe, 16, 2), layout_of(ScheduleKind::SlimPipe, 64, 4)}) {
+    Cluster on = cluster_for(layout);
+    on.hardware.efficiency.pipeline_exposed = 1;
+    const double bytes =
+        2 * group_tokens(w, layout) * static_cast<double>(w.model.shape.hidden);  // of a hidden state
+    EXPECT_NEAR(closed_form(w, layout, on).transfers / stage_transfer(on.hardware, mesh, bytes),
+                exposed_transfers(w, layout), 1e-6)
+        << print_layout(layout);
   }
 }
 
