@@ -106,6 +106,21 @@ TEST(Engine, MovesHiddenStatesInThePrecisionsNumbers) {
   EXPECT_NEAR(embedding(slice, f32, Engine{}) / embedding(slice, bf16, Engine{}), 2, 1e-9);
 }
 
+// EmbeddingShards of the trainer: a scatter of rows, and a gather of their gradients.
+TEST(Engine, OurOwnSendsTheRowsOfTheEmbeddingAndTheirGradients) {
+  const Hardware hardware = read_hardware("h800");
+  model::Shape shape;
+  const auto passes = [&](const Engine& engine) {
+    const mesh::Mesh alone, pair{.tensor = 2};
+    LayerSlice slice{.shape = shape, .mesh = pair}, whole{.shape = shape, .mesh = alone};
+    slice.tokens = whole.tokens = 4096;
+    return (embedding(slice, hardware, engine) - embedding(whole, hardware, engine)) /
+           hidden_pass(slice, hardware, engine);
+  };
+  EXPECT_NEAR(passes(kPenstock), 2, 1e-9);
+  EXPECT_NEAR(passes(Engine{}), 1, 1e-9);
+}
+
 TEST(Engine, MoreTensorRanksThanKeyHeadsComputeAWholeHeadEach) {
   const Hardware hardware = read_hardware("h800");
   const mesh::Mesh mesh{.tensor = 8};

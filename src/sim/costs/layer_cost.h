@@ -80,7 +80,8 @@ Seconds weight_backward(const LayerSlice& slice, const Hardware& hardware, const
 // scatters of the hidden state or its gradient.
 Seconds output_layer(const LayerSlice& slice, const Hardware& hardware, const Engine& engine, double columns);
 
-// The embedding: rows are read and summed over t, and their gradients added.
+// The embedding: rows are read and summed over t, and their gradients gathered and added. The gather counts
+// only with exact ends, or without sequence parallelism.
 Seconds embedding(const LayerSlice& slice, const Hardware& hardware, const Engine& engine);
 
 // The exposed time of one gather or scatter of the slice's hidden state over the tensor group.
