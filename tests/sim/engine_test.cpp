@@ -106,6 +106,25 @@ TEST(Engine, MovesHiddenStatesInThePrecisionsNumbers) {
   EXPECT_NEAR(embedding(slice, f32, Engine{}) / embedding(slice, bf16, Engine{}), 2, 1e-9);
 }
 
+// swiglu_backward() of the trainer has gate and up at hand.
+TEST(Engine, OurOwnWritesAProductThatIsNotKeptInTheBackwardOfSwiglu) {
+  const Hardware hardware = read_hardware("h800");
+  model::Shape shape;
+  const mesh::Mesh mesh;
+  const auto again = [&](const Engine& engine, model::KeepSet keep) {
+    LayerSlice slice{.shape = shape, .mesh = mesh, .keep = keep};
+    slice.tokens = slice.own = slice.sequence = 4096;
+    return layer_cost(slice, hardware, engine).recompute.elementwise;
+  };
+  const model::KeepSet all = keep_of(model::Policy::None), dropped = all.without(model::SavedTensor::Product);
+  const auto passes = [&](const Engine& engine) {
+    const double pass = 2.0 * as_double(shape.ffn) * 4096;
+    return (again(engine, dropped) - again(engine, all)) * hardware.memory_rate() / pass;
+  };
+  EXPECT_NEAR(passes(kPenstock), 1, 1e-9);
+  EXPECT_NEAR(passes(Engine{.fused = true}), 3, 1e-9) << "a kernel of its own";
+}
+
 // EmbeddingShards of the trainer: a scatter of rows, and a gather of their gradients.
 TEST(Engine, OurOwnSendsTheRowsOfTheEmbeddingAndTheirGradients) {
   const Hardware hardware = read_hardware("h800");

@@ -93,6 +93,11 @@ ElementwiseBytes forward_traffic(const Engine& engine, const model::Shape& shape
 ElementwiseBytes backward_traffic(const Engine& engine, const model::Shape& shape, Family family);
 // Forward passes over a tensor of the MLP's width: silu reads and writes, the product reads two and writes.
 inline double swiglu_passes(const Engine& engine) { return engine.fused ? 3 : 5; }
+// ... of a recomputed product. Where only missing tensors are recomputed, SwiGLU's backward, which reads gate
+// and up anyway, writes it.
+inline double swiglu_passes_again(const Engine& engine) {
+  return engine.whole_again ? swiglu_passes(engine) : 1;
+}
 int forward_kernels(Family family);
 int backward_kernels(Family family);
 

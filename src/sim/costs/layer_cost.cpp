@@ -294,7 +294,7 @@ LayerTerms recompute_terms(const Site& site) {
   if (missing(SavedTensor::GateUp)) terms.matrix += products.fc1;
   if (!gathers_once(site)) terms.tensor += gathered_again(site) * tensor_pass(site);
   if (missing(SavedTensor::Dispatched)) terms.expert += 0.5 * expert_traffic(site);
-  if (missing(SavedTensor::Product)) terms.elementwise += passes(swiglu_passes(site.engine) * mlp);
+  if (missing(SavedTensor::Product)) terms.elementwise += passes(swiglu_passes_again(site.engine) * mlp);
   if (site.slice.recompute_scores) terms.attention += attention_forward(site);
   return terms;
 }
