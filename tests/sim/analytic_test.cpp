@@ -127,6 +127,29 @@ TEST(LayerCost, GathersAndScattersAsOftenAsTheTrainer) {
   expect(model::Policy::Full, 7, 7 + 4 - 7);
 }
 
+// TensorGroup::scatter of the trainer: two of a layer's four passes each way, and a recomputed one.
+TEST(AnalyticCosts, RanksOfSeveralTensorShardsScatterInF32) {
+  Hardware hardware = read_hardware("h800");
+  hardware.node.link_latency_us = 0;
+  const auto more_passes = [&](model::Precision precision, model::Policy policy, OpKind kind) {
+    Work work = small_work(1);
+    work.mesh.tensor = 2;
+    work.precision = precision;
+    work.keep.assign(4, keep_of(policy));
+    const AnalyticCosts alone(work, hardware);
+    work.tensor_shards = 8;
+    const double hidden = 3.0 * 1024 * as_double(work.shape.hidden) * as_double(element_size(precision));
+    return (AnalyticCosts(work, hardware).seconds(0, 0, op_of(kind)) - alone.seconds(0, 0, op_of(kind))) /
+           alone.collective(mesh::Group::Tensor, hidden) / 2;  // of a layer
+  };
+  using model::Policy, model::Precision;
+  EXPECT_NEAR(more_passes(Precision::BF16, Policy::None, OpKind::Forward), 2, 1e-9);
+  EXPECT_NEAR(more_passes(Precision::BF16, Policy::None, OpKind::Backward), 2, 1e-9);
+  EXPECT_NEAR(more_passes(Precision::BF16, Policy::Full, OpKind::Backward), 3, 1e-9);
+  EXPECT_NEAR(more_passes(Precision::BF16, Policy::Full, OpKind::BackwardWeight), 0, 1e-9);
+  EXPECT_NEAR(more_passes(Precision::F32, Policy::Full, OpKind::Backward), 0, 1e-9);
+}
+
 TEST(AnalyticCosts, WhatIsNotKeptIsFormedAgainInTheBackward) {
   using Tensor = model::SavedTensor;
   const model::KeepSet none = keep_of(model::Policy::None);

@@ -123,6 +123,7 @@ LayerSlice AnalyticCosts::layer_slice(int micro_batch, int slice, model::KeepSet
   return {.shape = work.shape,
           .mesh = work.mesh,
           .context = work.context,
+          .shards = bytes_.split().per_rank(),
           .family = options_.family,
           .keep = keep,
           .tokens = own * static_cast<double>(work.sequences) / work.mesh.context,

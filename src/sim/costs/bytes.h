@@ -65,11 +65,11 @@ class RunBytes final : public MemoryCosts {
   Bytes hidden_bytes(int micro_batch, int slice) const;
 
   const Work& work() const { return work_; }
+  model::TensorSplit split() const;
   // The first micro-batch with the same slices and documents as this one.
   int cut_of(int micro_batch) const { return cut_of_[micro_batch]; }
 
  private:
-  model::TensorSplit split() const;
   model::ContextSplit context() const;
   Tokens rows(int micro_batch, int slice) const;
   model::LayerShards layer(int micro_batch, int slice) const;

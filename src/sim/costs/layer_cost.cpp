@@ -13,6 +13,8 @@ namespace {
 
 using model::SavedTensor;
 
+constexpr double kAccumulatorBytes = 4;
+
 // A layer's slice with the machine and the engine that compute it.
 struct Site {
   const LayerSlice& slice;
@@ -65,11 +67,6 @@ ExpertProducts expert_products(const Site& site) {
 double further_launches(const Site& site) {
   if (site.engine.grouped_experts || !site.has_experts()) return 0;
   return 3 * (expert_products(site).count - 1);
-}
-
-// Total width of all experts that a token visits.
-double visited_width(const model::Shape& shape) {
-  return as_double(shape.ffn * shape.experts_per_token + shape.shared_ffn);
 }
 
 struct Products {
@@ -131,11 +128,15 @@ mesh::NodeSpread tensor_group(const Site& site) {
   return mesh::thinnest(site.slice.mesh, mesh::Group::Tensor, site.hardware.node.gpus);
 }
 
-// One all-gather or reduce-scatter of the hidden state.
-Seconds tensor_pass(const Site& site) {
+// One all-gather or reduce-scatter of the hidden state, in numbers of the precision or of f32.
+Seconds tensor_pass(const Site& site, bool in_f32 = false) {
   if (site.t == 1) return 0;
-  return tensor_exposed(site) * ring_pass(site.hardware, tensor_group(site), site.hidden_bytes());
+  const double bytes = (in_f32 ? kAccumulatorBytes / site.hardware.number_bytes() : 1) * site.hidden_bytes();
+  return tensor_exposed(site) * ring_pass(site.hardware, tensor_group(site), bytes);
 }
+
+// A rank of several logical shards sends their sums unrounded.
+Seconds scatter_pass(const Site& site) { return tensor_pass(site, site.slice.shards > 1); }
 
 struct ContextTraffic {
   Seconds forward, backward;
@@ -182,7 +183,6 @@ Seconds context_pass(const Site& site, const model::ContextPass& pass, const mod
 ContextTraffic context_traffic(const Site& site) {
   if (site.slice.mesh.context == 1) return {};
   if (!site.engine.context_by_split) return ring_traffic(site);
-  constexpr double kAccumulatorBytes = 4;
   model::ContextSplit split = site.slice.context;
   split.ranks = site.slice.mesh.context;
   const model::ContextTraffic moved =
@@ -217,7 +217,7 @@ LayerTerms forward_terms(const Site& site) {
   terms.elementwise = layer_elementwise(
       site.hardware, elementwise_bytes(site, forward_traffic(site.engine, site.shape(), site.slice.family)),
       site.hidden_bytes());
-  terms.tensor = (site.folds_experts() ? 2 : 4) * tensor_pass(site);
+  terms.tensor = (site.folds_experts() ? 1 : 2) * (tensor_pass(site) + scatter_pass(site));
   terms.context = context_traffic(site).forward;
   terms.expert = expert_traffic(site);
   terms.gaps = gaps(site.hardware, forward_kernels(site.slice.family) + further_launches(site));
@@ -232,7 +232,8 @@ LayerTerms backward_terms(const Site& site) {
   terms.elementwise = layer_elementwise_backward(
       site.hardware, elementwise_bytes(site, backward_traffic(site.engine, site.shape(), site.slice.family)),
       site.hidden_bytes());
-  terms.tensor = (regathers ? 6 : 4) * tensor_pass(site) / (site.folds_experts() ? 2 : 1);
+  terms.tensor =
+      ((regathers ? 4 : 2) * tensor_pass(site) + 2 * scatter_pass(site)) / (site.folds_experts() ? 2 : 1);
   terms.context = context_traffic(site).backward;
   terms.expert = expert_traffic(site);
   terms.gaps = gaps(site.hardware, backward_kernels(site.slice.family) + 2 * further_launches(site));
@@ -271,7 +272,8 @@ LayerTerms recompute_terms(const Site& site) {
   const Products products = forward_products(site);
   const double number = site.hardware.number_bytes();
   const double norm = 2 * number * site.hidden(), hidden_tokens = site.tokens / site.t;
-  const double mlp = number * visited_width(site.shape()) * site.tokens / site.t;
+  const double width = as_double(site.shape().ffn * site.shape().experts_per_token + site.shape().shared_ffn);
+  const double mlp = number * width * site.tokens / site.t;
   const auto passes = [&](double bytes) {
     return layer_elementwise(site.hardware, bytes, site.hidden_bytes());
   };
@@ -289,7 +291,7 @@ LayerTerms recompute_terms(const Site& site) {
   }
   if (missing(SavedTensor::NormTwoInput)) {
     terms.matrix += products.output;
-    terms.tensor += tensor_pass(site);
+    terms.tensor += scatter_pass(site);
   }
   if (missing(SavedTensor::GateUp)) terms.matrix += products.fc1;
   if (!gathers_once(site)) terms.tensor += gathered_again(site) * tensor_pass(site);

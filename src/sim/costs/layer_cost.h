@@ -30,6 +30,7 @@ struct LayerSlice {
   const model::Shape& shape;
   const mesh::Mesh& mesh;
   model::ContextSplit context;  // how the mesh's c ranks split attention; its `ranks` is not read
+  std::int64_t shards = 1;      // logical tensor shards of a rank
   Family family = Family::Llama;
   model::KeepSet keep;
   double tokens = 0;              // rows of a tensor group's products: b·T/c
