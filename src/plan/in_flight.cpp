@@ -44,7 +44,9 @@ int rounds(const PipelineShape& shape) {
 
 bool has_equal_rounds(const PipelineShape& shape) { return shape.micro_batches % rounds(shape) == 0; }
 
-int turn_of_group(const PipelineShape& of) { return schedule::slice_group(of.slices, of.devices, of.chunks); }
+int turn_of_group(const PipelineShape& of) {
+  return of.group > 0 ? of.group : schedule::slice_group(of.slices, of.devices, of.chunks);
+}
 int turn_of_round(const PipelineShape& of) { return of.micro_batches / rounds(of) * of.slices; }
 int turn_of_step(const PipelineShape& of) { return of.micro_batches * of.slices; }
 
@@ -235,6 +237,14 @@ HeldRecords held_at_peak(ScheduleKind kind, const PipelineShape& shape, int rank
 int slices_of_turn(ScheduleKind kind, const PipelineShape& shape) {
   const Form& form = form_of(kind);
   return form.turn == nullptr ? shape.slices : form.turn(shape);
+}
+
+std::vector<int> groups_to_try(ScheduleKind kind, const PipelineShape& shape) {
+  std::vector<int> groups{0};
+  if (!generator_of(kind).takes_groups || shape.chunks == 1) return groups;
+  const int least = schedule::slice_group(shape.slices, shape.devices, shape.chunks);
+  for (int group = 2 * least; shape.slices % group == 0; group *= 2) groups.push_back(group);
+  return groups;
 }
 
 double ramp_slots(ScheduleKind kind, const PipelineShape& shape) {

@@ -40,6 +40,7 @@ struct PipelineShape {
   int micro_batches = 1;  // m
   int slices = 1;         // n
   int chunks = 1;         // v
+  int group = 0;          // g, of interleaved slimpipe; 0: automatic
 };
 
 // Returns whether the planner supports this shape. n > 1 needs a generator of slices. v is the generator's
@@ -67,6 +68,10 @@ HeldRecords held_at_peak(ScheduleKind kind, const PipelineShape& shape, int rank
 // Slices that a device runs on one chunk before it switches to the next chunk: the group of slimpipe, a round
 // of interleaved schedules, the whole step of breadth-first; n for the others.
 int slices_of_turn(ScheduleKind kind, const PipelineShape& shape);
+
+// Values of PipelineShape::group for a search: 0, then twice the automatic group, four times, ... as far as
+// they divide n. Larger groups leave transfers more time. Only 0 for schedules and shapes without groups.
+std::vector<int> groups_to_try(ScheduleKind kind, const PipelineShape& shape);
 
 // Idle time of a device over the step, in units of a forward plus backward of one slice-chunk, with F = I = W
 // and equal slices. It is p − 1 for 1f1b and variants, whose bubble is (p − 1)/(m·n·v + p − 1) of the step.

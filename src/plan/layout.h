@@ -51,6 +51,7 @@ struct Layout {
   int micro_batch = 1;  // sequences
   int slices = 1;       // n
   int chunks = 1;       // v
+  int group = 0;        // g, slices per group of interleaved slimpipe; 0: the schedule's choice
   model::KeepSet keep;
   bool recompute_scores = false;  // plain attention recomputes scores (Korthikanti et al.'s "selective")
   double recomputed = 1;          // share of the layers to which `keep` applies
@@ -74,7 +75,7 @@ inline std::int64_t micro_batches(const Workload& workload, const Layout& layout
 
 inline PipelineShape pipeline_shape(const Workload& workload, const Layout& layout) {
   return {layout.mesh.pipeline, static_cast<int>(micro_batches(workload, layout)), layout.slices,
-          layout.chunks};
+          layout.chunks, layout.group};
 }
 
 // Tokens of a slice per tensor-parallel group: b·s/(n·c).

@@ -49,7 +49,7 @@ std::string json_layout(const Layout& layout) {
   return "\"tp\":" + std::to_string(layout.mesh.tensor) + ",\"cp\":" + std::to_string(layout.mesh.context) +
          ",\"ep\":" + std::to_string(layout.mesh.expert) + ",\"pp\":" + std::to_string(layout.mesh.pipeline) +
          ",\"dp\":" + std::to_string(layout.mesh.data) + ",\"chunks\":" + std::to_string(layout.chunks) +
-         ",\"slices\":" + std::to_string(layout.slices) +
+         ",\"slices\":" + std::to_string(layout.slices) + ",\"group\":" + std::to_string(layout.group) +
          ",\"micro_batch\":" + std::to_string(layout.micro_batch) +
          ",\"schedule\":" + json_quote(name_of(layout.schedule)) +
          ",\"policy\":" + json_quote(model::policy_text(layout.keep)) +
@@ -90,6 +90,7 @@ std::string print_layout(const Layout& layout) {
   std::string text = print_mesh(layout.mesh) + " " + std::string(name_of(layout.schedule));
   if (layout.slices > 1) text += " n" + std::to_string(layout.slices);
   if (layout.chunks > 1) text += " v" + std::to_string(layout.chunks);
+  if (layout.group > 0) text += " g" + std::to_string(layout.group);
   if (layout.micro_batch > 1) text += " b" + std::to_string(layout.micro_batch);
   text += " " + model::policy_text(layout.keep);
   if (layout.offload > 0) text += " offload " + number(100 * layout.offload, 0) + "%";

@@ -68,6 +68,7 @@ run::Options options_of(const Workload& workload, const Layout& layout) {
   options.schedule.name = name_of(layout.schedule);
   if (is_sliced(layout.schedule)) options.schedule.slices = layout.slices;
   options.schedule.chunks = layout.chunks;
+  options.schedule.group = layout.group;
   options.schedule.exchange = name_of(layout.exchange);
   options.schedule.vocabulary_parallel = layout.vocabulary_parallel;
   options.memory.policy = model::policy_text(layout.keep);

@@ -90,6 +90,7 @@ class Worker {
   void judge(Layout layout, const Common& common);
   void miss(const Candidate& candidate, Rejection why);
   bool is_refused_by_trainer(const Layout& layout);
+  int group_for(const Layout& layout) const;
   void count(Rejection why, std::int64_t candidates = 1) {
     candidates_ += candidates;
     rejected_[static_cast<std::size_t>(why)] += candidates;
@@ -105,6 +106,7 @@ class Worker {
   const Cluster& cluster_;
   const SearchSpace& space_;
   std::size_t keep_;
+  const bool own_engine_ = cluster_.engine == sim::kPenstock;
   std::int64_t candidates_ = 0;
   std::array<std::int64_t, kRejections> rejected_{};
   Refusals refusals_;
@@ -150,6 +152,7 @@ void Worker::visit_batch(Layout layout, const std::vector<int>& chunks, const st
         } else if (is_refused_by_trainer(layout)) {
           count(Rejection::Trainer, option_count());
         } else {
+          layout.group = group_for(layout);
           visit_options(layout, common);
         }
       }
@@ -162,6 +165,14 @@ bool Worker::is_refused_by_trainer(const Layout& layout) {
   const std::optional<std::string> why = refusal_of(*cluster_.trainer, workload_, layout);
   if (why) ++refusals_[*why];
   return why.has_value();
+}
+
+// For Penstock's own trainer, which has groups: the smallest that hides all transfers in closed form.
+// simulate_best tries the others.
+int Worker::group_for(const Layout& layout) const {
+  if (!own_engine_) return 0;
+  const std::vector<int> groups = groups_to_try(layout.schedule, pipeline_shape(workload_, layout));
+  return groups[groups.size() > 1 ? 1 : 0];
 }
 
 const Worker::Common& Worker::common_of(const Layout& layout, std::optional<Common>& common) const {

@@ -23,8 +23,13 @@
 namespace penstock::plan {
 namespace {
 
+// Whether the candidate is there, with any group of slices.
 bool contains(const std::vector<Candidate>& candidates, const Candidate& wanted) {
-  return std::ranges::find(candidates, wanted.layout, &Candidate::layout) != candidates.end();
+  return std::ranges::any_of(candidates, [&](const Candidate& candidate) {
+    Layout layout = candidate.layout;
+    layout.group = wanted.layout.group;
+    return layout == wanted.layout;
+  });
 }
 
 bool faster(const Candidate& a, const Candidate& b) { return a.step() < b.step(); }
@@ -94,14 +99,36 @@ bool fit_share(run::Run& run, Bytes limit) {
   return true;
 }
 
+struct Simulated {
+  std::optional<Seconds> step;
+  std::string refusal;  // by the trainer, if there is no step
+};
+
+// Simulates the layout's groups of slices, smallest first, until a larger one is no faster. Sets the fastest.
+Simulated with_fastest_group(const Workload& workload, const Cluster& cluster, Layout& layout) {
+  Simulated fastest;
+  Layout other = layout;
+  for (const int group : groups_to_try(layout.schedule, pipeline_shape(workload, layout))) {
+    other.group = group;
+    const LaidOut laid = run_of(workload, cluster, other);
+    if (!laid.run) return {{}, laid.refusal};
+    const Seconds step =
+        sim::simulate(run::program_of(*laid.run), costs_of(workload, cluster, *laid.run)).timeline.makespan();
+    if (fastest.step && step >= *fastest.step) break;
+    fastest.step = step;
+    layout.group = group;
+  }
+  return fastest;
+}
+
 struct Ranked {
   std::vector<Candidate> fastest;  // by ascending step
   std::vector<Candidate> refused;  // by the trainer
   std::string refusal;             // for one of them
 };
 
-// Simulates with the offload shares of the closed form. Skips long schedules, and those beyond
-// kMostTriedActions in all.
+// Simulates with the offload shares of the closed form, and with the fastest groups. Skips long schedules,
+// and those beyond kMostTriedActions in all.
 Ranked by_simulation(const Workload& workload, const Cluster& cluster, std::vector<Candidate> candidates) {
   std::int64_t actions = 0;
   std::erase_if(candidates, [&](const Candidate& candidate) {
@@ -110,23 +137,18 @@ Ranked by_simulation(const Workload& workload, const Cluster& cluster, std::vect
     if (!leaves) actions += own;
     return leaves;
   });
-  std::vector<std::optional<Seconds>> steps(candidates.size());
-  std::vector<std::string> refusals(candidates.size());
+  std::vector<Simulated> steps(candidates.size());
   on_all_cores(candidates.size(), [&](std::size_t i, std::size_t) {
-    const LaidOut laid = run_of(workload, cluster, candidates[i].layout);
-    refusals[i] = laid.refusal;
-    if (!laid.run) return;
-    steps[i] =
-        sim::simulate(run::program_of(*laid.run), costs_of(workload, cluster, *laid.run)).timeline.makespan();
+    steps[i] = with_fastest_group(workload, cluster, candidates[i].layout);
   });
   Ranked ranked;
   std::vector<std::pair<Seconds, std::size_t>> order;
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (steps[i]) {
-      order.emplace_back(*steps[i], i);
+    if (steps[i].step) {
+      order.emplace_back(*steps[i].step, i);
     } else {
       ranked.refused.push_back(std::move(candidates[i]));
-      ranked.refusal = refusals[i];
+      ranked.refusal = steps[i].refusal;
     }
   }
   std::ranges::sort(order);

@@ -41,12 +41,22 @@ bool is_exact(ScheduleKind kind, const PipelineShape& shape) {
   return !splits_backward(kind);
 }
 
+schedule::Schedule generated_of(ScheduleKind kind, const PipelineShape& shape) {
+  schedule::Request request =
+      schedule::request(shape.devices, shape.micro_batches, shape.slices, shape.chunks);
+  request.group = shape.group;
+  return schedule::generate(name_of(kind), request);
+}
+
+std::string words_of(ScheduleKind kind, const PipelineShape& shape) {
+  return std::string(name_of(kind)) + " p" + std::to_string(shape.devices) + " m" +
+         std::to_string(shape.micro_batches) + " n" + std::to_string(shape.slices) + " v" +
+         std::to_string(shape.chunks) + " g" + std::to_string(shape.group);
+}
+
 void check(ScheduleKind kind, const PipelineShape& shape) {
-  const auto generated = schedule::generate(
-      name_of(kind), schedule::request(shape.devices, shape.micro_batches, shape.slices, shape.chunks));
-  const std::string of_shape = std::string(name_of(kind)) + " p" + std::to_string(shape.devices) + " m" +
-                               std::to_string(shape.micro_batches) + " n" + std::to_string(shape.slices) +
-                               " v" + std::to_string(shape.chunks);
+  const auto generated = generated_of(kind, shape);
+  const std::string of_shape = words_of(kind, shape);
   for (int rank = 0; rank < shape.devices; ++rank) {
     const Peaks peaks = count(generated.devices[rank]);
     const std::string where = of_shape + " device " + std::to_string(rank);
@@ -71,9 +81,12 @@ TEST(InFlight, ClosedFormsAreThoseOfTheGeneratedSchedules) {
       for (const int m : {1, 2, 3, 8, 16}) {
         for (const int n : {1, 2, 4, 8}) {
           for (const int v : {1, 2, 3}) {
-            const PipelineShape shape{p, m, n, v};
+            PipelineShape shape{p, m, n, v};
             if (!takes(kind, shape)) continue;
-            check(kind, shape);
+            for (const int group : groups_to_try(kind, shape)) {
+              shape.group = group;
+              check(kind, shape);
+            }
             ++checked;
           }
         }
@@ -113,6 +126,23 @@ int most_waiting(const std::vector<schedule::Action>& row, int devices) {
   return most;
 }
 
+void check_turns(ScheduleKind kind, const PipelineShape& shape) {
+  const auto& [p, m, n, v, group] = shape;
+  const std::vector<schedule::Action> row = generated_of(kind, shape).devices[0];
+  const int turn = slices_of_turn(kind, shape);
+  EXPECT_EQ(most_waiting(row, p), std::max(0, turn - p)) << words_of(kind, shape);
+  const double gradients = model::kv_gradient_slices(n, v, std::min(n, turn));
+  EXPECT_EQ(most_gradients(row, n), std::max(0.0, gradients - 1)) << words_of(kind, shape);
+}
+
+TEST(InFlight, GroupsToTryAreTheAutomaticOneAndItsDoubles) {
+  EXPECT_EQ(groups_to_try(ScheduleKind::SlimPipe, {8, 1, 64, 5}), (std::vector{0, 16, 32, 64}));
+  EXPECT_EQ(groups_to_try(ScheduleKind::SlimPipe, {4, 1, 10, 2}), (std::vector{0, 10}));
+  EXPECT_EQ(groups_to_try(ScheduleKind::SlimPipe, {8, 1, 8, 5}), std::vector{0});
+  EXPECT_EQ(groups_to_try(ScheduleKind::SlimPipe, {8, 1, 64, 1}), std::vector{0});
+  EXPECT_EQ(groups_to_try(ScheduleKind::SeqInterleaved, {8, 1, 64, 5}), std::vector{0});
+}
+
 TEST(InFlight, TurnsOfChunksAreThoseOfTheGeneratedSchedules) {
   int checked = 0;
   for (const ScheduleKind kind : {ScheduleKind::SlimPipe, ScheduleKind::Interleaved,
@@ -121,17 +151,13 @@ TEST(InFlight, TurnsOfChunksAreThoseOfTheGeneratedSchedules) {
       for (const int m : {1, 2, 4, 6}) {
         for (const int n : {1, 2, 3, 8}) {
           for (const int v : {2, 3}) {
-            const PipelineShape shape{p, m, n, v};
+            PipelineShape shape{p, m, n, v};
             if (!takes(kind, shape)) continue;
             ++checked;
-            const auto generated = schedule::generate(name_of(kind), schedule::request(p, m, n, v));
-            const int turn = slices_of_turn(kind, shape);
-            const std::string of_shape = std::string(name_of(kind)) + " p" + std::to_string(p) + " m" +
-                                         std::to_string(m) + " n" + std::to_string(n) + " v" +
-                                         std::to_string(v);
-            EXPECT_EQ(most_waiting(generated.devices[0], p), std::max(0, turn - p)) << of_shape;
-            const double gradients = model::kv_gradient_slices(n, v, std::min(n, turn));
-            EXPECT_EQ(most_gradients(generated.devices[0], n), std::max(0.0, gradients - 1)) << of_shape;
+            for (const int group : groups_to_try(kind, shape)) {
+              shape.group = group;
+              check_turns(kind, shape);
+            }
           }
         }
       }

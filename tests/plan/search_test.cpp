@@ -63,6 +63,8 @@ void for_each_layout(const Workload& w, const Cluster& on, const SearchSpace& sp
                       layout.vocabulary_parallel = vocabulary;
                       layout.exchange = exchange;
                       if (takes_output(layout)) layout.output = output_in_layers(w, layout);
+                      const std::vector<int> groups = groups_to_try(schedule, pipeline_shape(w, layout));
+                      layout.group = groups[groups.size() > 1 ? 1 : 0];
                       visit(layout);
                     }
       }
@@ -324,6 +326,33 @@ TEST(SimulatedStep, DecidesWhetherExchangePays) {
   Layout without = winner.layout;
   without.exchange = ExchangeMode::Off;
   EXPECT_LT(*winner.simulated, simulate_step(w, on, without)->result.makespan);
+}
+
+TEST(SimulatedStep, GivesEachCandidateTheFastestGroupOfSlices) {
+  const Workload w = workload("llama-70b-gqa", 131072, 1);
+  const Cluster on = cluster(64);
+  SearchSpace space;
+  space.tensor = space.pipeline = {8};
+  space.slices = {64};
+  space.chunks = {5, 10};
+  space.schedules = {ScheduleKind::SlimPipe};
+  space.vocabulary_parallel = {false};
+  SearchResult found = search(w, on, space, 10);
+  simulate_best(w, on, found, 3, /*any_offload=*/true);
+  const Candidate& winner = found.best[0];
+  Layout other = winner.layout;
+  for (const int group : groups_to_try(other.schedule, pipeline_shape(w, other))) {
+    other.group = group;
+    EXPECT_LE(*winner.simulated, simulate_step(w, on, other)->result.makespan) << group;
+  }
+  other.group = 0;
+  EXPECT_LT(*winner.simulated, 0.97 * simulate_step(w, on, other)->result.makespan) << "between nodes";
+  EXPECT_NE(run_file(w, on, winner, "", "out").find("group = 16"), std::string::npos);
+  for (std::size_t i = 1; i < found.best.size(); ++i) {
+    other = found.best[i].layout;
+    other.group = winner.layout.group;
+    EXPECT_NE(other, winner.layout) << "one group of each layout";
+  }
 }
 
 // Neither are those that nobody simulated when there is nothing else.

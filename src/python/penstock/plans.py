@@ -17,7 +17,7 @@ USUAL_BATCH = 32
 
 class Candidate:
     """A configuration: its sizes, policy, times and memory are attributes with the names of the program's JSON, among them
-    tp, cp, ep, pp, dp, chunks, slices, micro_batch, schedule, policy, offload_ratio, step_s, mfu, tokens_per_s_per_gpu,
+    tp, cp, ep, pp, dp, chunks, slices, group, micro_batch, schedule, policy, offload_ratio, step_s, mfu, tokens_per_s_per_gpu,
     bubble_fraction, peak_bytes (of the fullest device), host_bytes (offloaded, of the device with most), terms_s (seconds by
     term) and memory_bytes (by category)."""
 
