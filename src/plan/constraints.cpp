@@ -25,7 +25,7 @@ constexpr std::array<RejectionText, kRejections> kRejectionTexts{{
      "slices·cp·tp must divide the sequence, and 2·cp too where cp > 1; several slices have at least 256 "
      "tokens each"},
     {Rejection::Schedule, "schedule",
-     "the schedule does not take these micro-batches, slices or chunks; chunks need a pipeline"},
+     "the schedule does not take these micro-batches, slices, groups or chunks; chunks need a pipeline"},
     {Rejection::Exchange, "exchange",
      "context exchange needs slimpipe's slots, slices, a pipeline and stages of equal layers"},
     {Rejection::Vocabulary, "vocabulary", "vocabulary parallelism needs slimpipe's slots and a pipeline"},

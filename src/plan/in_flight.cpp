@@ -210,6 +210,9 @@ bool takes(ScheduleKind kind, const PipelineShape& shape) {
   const bool more_chunks = generator.any_chunks && !form.v_shaped;
   if (shape.chunks < generator.default_chunks) return false;
   if (shape.chunks > generator.default_chunks && !more_chunks) return false;
+  if (shape.group > 0 && !(generator.takes_groups && shape.chunks > 1 && shape.group >= shape.devices &&
+                           shape.slices % shape.group == 0))
+    return false;
   return form.takes == nullptr || form.takes(shape);
 }
 

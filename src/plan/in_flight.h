@@ -45,7 +45,8 @@ struct PipelineShape {
 
 // Returns whether the planner supports this shape. n > 1 needs a generator of slices. v is the generator's
 // default, or larger if the generator takes any v and the schedule is not V-shaped. Interleaved slimpipe
-// needs n >= p; interleaved and seq1f1b-interleaved need rounds of equally many micro-batches.
+// needs n >= p, and a group >= p that divides n; interleaved and seq1f1b-interleaved need rounds of equally
+// many micro-batches.
 bool takes(ScheduleKind kind, const PipelineShape& shape);
 
 bool splits_backward(ScheduleKind kind);  // I and W instead of B

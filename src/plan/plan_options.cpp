@@ -80,6 +80,9 @@ void describe_layout(PlanOptions::LayoutKeys& keys, OptionTable& table) {
   table.push_back({section, "chunks", &keys.chunks, "Stages per device.", sizes});
   table.push_back(
       {section, "slices", &keys.slices, "Slices per sequence.", from_to(1, schedule::kMostSlices)});
+  table.push_back({section, "group", &keys.group,
+                   "Slices per group of interleaved slimpipe; 0: the smallest.",
+                   from_to(0, schedule::kMostSlices)});
   table.push_back({section, "micro_batch", &keys.micro_batch, "Sequences per micro-batch.", sizes});
   table.push_back({section, "schedule", &keys.schedule, "The schedule.", one_of(schedule_names())});
   table.push_back({section, "policy", &keys.policy, "Recomputation policy.",
@@ -243,6 +246,7 @@ Layout layout_of(const PlanOptions& options, const Workload& workload, const Clu
   layout.micro_batch = static_cast<int>(keys.micro_batch);
   layout.slices = static_cast<int>(keys.slices);
   layout.chunks = static_cast<int>(keys.chunks);
+  layout.group = static_cast<int>(keys.group);
   layout.keep = model::keep_of(model::parse_policy(keys.policy));
   layout.vocabulary_parallel = keys.vocabulary_parallel;
   layout.exchange = schedule::parse_exchange_mode(keys.exchange);

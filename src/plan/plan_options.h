@@ -38,6 +38,7 @@ struct PlanOptions {
   struct LayoutKeys {
     std::int64_t tp = 1, cp = 1, ep = 1, pp = 1, dp = 0;  // dp 0: the remaining GPUs
     std::int64_t chunks = 1, slices = 1, micro_batch = 1;
+    std::int64_t group = 0;
     std::string schedule = "slimpipe";
     std::string policy = "none";
     bool vocabulary_parallel = false;

@@ -26,5 +26,25 @@ TEST(PlanOptions, ALayoutOfOtherDevicesIsRefusedWithItsSizes) {
   EXPECT_NE(said.find("1048576·1048576·1048576·16 devices; cluster.gpus = 1"), std::string::npos) << said;
 }
 
+TEST(PlanOptions, ALayoutsGroupIsOneThatTheScheduleTakes) {
+  PlanOptions options;
+  options.model.name = "llama-7b";
+  options.workload = {.seq_len = 32768, .global_batch = 8};
+  options.cluster.gpus = 4;
+  options.layout = {.pp = 4, .chunks = 2, .slices = 32, .group = 16};
+  sim::Hardware hardware = sim::assumed_hardware();
+  hardware.device.memory_gb = 80;
+  const Cluster cluster = cluster_of(options, hardware);
+  const auto layout = [&] { return layout_of(options, workload_of(options), cluster); };
+  EXPECT_EQ(layout().group, 16);
+  for (const int group : {2, 5, 64}) {
+    options.layout.group = group;
+    EXPECT_THROW(layout(), InputError) << group;
+  }
+  options.layout.group = 16;
+  options.layout.schedule = "seq1f1b-interleaved";
+  EXPECT_THROW(layout(), InputError) << "has no groups";
+}
+
 }  // namespace
 }  // namespace penstock::plan
