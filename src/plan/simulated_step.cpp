@@ -156,6 +156,19 @@ Ranked by_simulation(const Workload& workload, const Cluster& cluster, std::vect
   return ranked;
 }
 
+// The candidate as its run, with the largest group up to its own that fits; else with the smallest.
+std::optional<Candidate> as_fitting_run(const Workload& workload, const Cluster& cluster, Candidate candidate,
+                                        bool any_offload) {
+  const std::vector<int> groups =
+      groups_to_try(candidate.layout.schedule, pipeline_shape(workload, candidate.layout));
+  std::optional<Candidate> run;
+  for (auto group = std::ranges::find(groups, candidate.layout.group);; --group) {
+    candidate.layout.group = *group;
+    run = as_its_run(workload, cluster, candidate, any_offload);
+    if (!run || run->memory.fits || group == groups.begin()) return run;
+  }
+}
+
 struct Predicted {
   std::vector<Candidate> fitting;  // fastest first
   std::optional<Candidate> miss;   // nearest to fitting
@@ -169,7 +182,7 @@ Predicted predicted_runs(const Workload& workload, const Cluster& cluster,
   while (count > 0 && found.fitting.empty() && found.tried < ranked.size()) {
     std::vector<std::optional<Candidate>> runs(std::min(count, ranked.size() - found.tried));
     on_all_cores(runs.size(), [&](std::size_t i, std::size_t) {
-      runs[i] = as_its_run(workload, cluster, ranked[found.tried + i], any_offload);
+      runs[i] = as_fitting_run(workload, cluster, ranked[found.tried + i], any_offload);
     });
     found.tried += runs.size();
     for (std::optional<Candidate>& candidate : runs) {

@@ -355,6 +355,35 @@ TEST(SimulatedStep, GivesEachCandidateTheFastestGroupOfSlices) {
   }
 }
 
+// With context exchange groups differ in what they hold.
+TEST(SimulatedStep, TakesASmallerGroupOfSlicesWhereALargerOneDoesNotFit) {
+  const Workload w = workload("llama-70b-gqa", 131072, 1);
+  SearchSpace space;
+  space.tensor = space.pipeline = {8};
+  space.slices = {16};
+  space.chunks = {5};
+  space.schedules = {ScheduleKind::SlimPipe};
+  space.vocabulary_parallel = {false};
+  space.exchanges = {ExchangeMode::Paired};
+  space.policies = {model::Policy::None};
+  space.offload = 0.0;
+  const auto best = [&](double limit) {
+    Cluster on = cluster(64);
+    on.limit = limit;
+    SearchResult found = search(w, on, space, 10);
+    simulate_best(w, on, found, 3, /*any_offload=*/false);
+    return found.best.at(0);
+  };
+  const auto bytes = [](const Candidate& candidate) {
+    return static_cast<double>(candidate.memory.fullest.total());
+  };
+  const Candidate roomy = best(1e15), tight = best(bytes(roomy) - 1);
+  EXPECT_EQ(roomy.layout.group, 16);
+  EXPECT_EQ(tight.layout.group, 0);
+  EXPECT_LT(bytes(tight), bytes(roomy));
+  EXPECT_GT(*tight.simulated, *roomy.simulated);
+}
+
 // Neither are those that nobody simulated when there is nothing else.
 TEST(SimulatedStep, ExchangeAloneIsNotJudgedByItsClosedForm) {
   const Workload w = workload("llama-7b", 8192, 8);
