@@ -71,7 +71,6 @@ struct Stage::Parts {
   TensorGroup& group;
   const ContextGroup& context;
   std::vector<Parameter> parameters;  // of all shards, one after the other
-  kernels::RotaryTable rotary;
   std::vector<DecoderLayer> layers;
   EmbeddingShards embedding;   // first stage
   OutputLayer output;          // last stage, single shard
@@ -93,15 +92,20 @@ struct Stage::Parts {
                           OfLayer&& of_layer);
 };
 
+kernels::RotaryTable rotary_table(const model::Shape& shape, std::int64_t positions,
+                                  model::Precision precision) {
+  kernels::RotaryTable table = kernels::rotary_table(shape, positions, compute_type(precision));
+  backend::recount(table.cosine, model::Category::Weights);
+  backend::recount(table.sine, model::Category::Weights);
+  return table;
+}
+
 Stage::Parts::Parts(const StageOptions& given)
     : options(completed(given)),
       group(given.group ? *given.group : alone),
-      context(given.context ? *given.context : ContextGroup::alone()),
-      rotary(kernels::rotary_table(given.shape, given.max_positions, compute_type(given.precision))) {
+      context(given.context ? *given.context : ContextGroup::alone()) {
   PENSTOCK_CHECK(given.keep.empty() || given.keep.size() == static_cast<std::size_t>(given.layers.count),
                  "a policy for each layer");
-  backend::recount(rotary.cosine, model::Category::Weights);
-  backend::recount(rotary.sine, model::Category::Weights);
   for (std::vector<Parameter>& shard : make_parameters(options, group))
     std::ranges::move(shard, std::back_inserter(parameters));
   bind(given.shape);
@@ -132,7 +136,7 @@ void Stage::Parts::bind(const model::Shape& shape) {
       const auto number = options.layers.first + static_cast<std::int64_t>(layer);
       LayerShard& bound =
           layers[layer].shards.emplace_back(bind_layer(shard, options, group.shards(), number));
-      bound.attention.rotary = &rotary;
+      bound.attention.rotary = &options.rotary;
       bound.attention.context = &context;
       layers[layer].group = &group;
       layers[layer].norm_epsilon = shape.norm_epsilon;

@@ -32,6 +32,7 @@
 #include "nn/groups/slice_place.h"
 #include "nn/groups/tensor_group.h"
 #include "nn/kernels/cross_entropy.h"
+#include "nn/kernels/rope.h"
 #include "nn/parameters/parameter.h"
 
 namespace penstock::nn {
@@ -45,6 +46,10 @@ struct ExpertOptions {
   ForcedChoice forced;
 };
 
+// Counted as weights. `positions`: the sequence length.
+kernels::RotaryTable rotary_table(const model::Shape& shape, std::int64_t positions,
+                                  model::Precision precision);
+
 struct StageOptions {
   model::Shape shape;
   model::LayerRange layers;
@@ -53,7 +58,7 @@ struct StageOptions {
   model::Precision precision = model::Precision::F32;
   std::uint64_t seed = 1;  // initial weights depend only on the seed and the parameter's name
   std::int64_t loss_tile_tokens = model::usual_loss_tile(false);
-  std::int64_t max_positions = 1024;  // rows of the rotary table: the sequence length
+  kernels::RotaryTable rotary;  // the stages of a rank share one; without layers none is needed
   // Tensors that each layer keeps for the backward; empty: all. With slices every layer keeps kv, which later
   // slices read.
   std::vector<model::KeepSet> keep;

@@ -190,7 +190,7 @@ model::DeviceMemory device_memory(const Workload& workload, const Layout& layout
 
   model::DeviceMemory memory;
   const double rotation =
-      as_double(layout.chunks * workload.seq_len * shape.head_dim() * accumulator_size(workload.precision));
+      as_double(workload.seq_len * shape.head_dim() * accumulator_size(workload.precision));
   memory.weights = rounded(weight_bytes(parameters, workload.precision) + rotation);
   const double own_gradient = load.tied_gradients * as_double(shape.vocab * shape.hidden) /
                               layout.mesh.tensor * as_double(accumulator_size(workload.precision));

@@ -17,7 +17,7 @@ namespace {
 // Weights, gradients and optimizer states of a device; members that depend on the schedule stay 0.
 model::DeviceMemory standing_memory(const Run& run, const std::vector<int>& stages) {
   const auto [held, vocabulary] = held_by_device(run, stages);
-  const Bytes tables = std::ssize(stages) * run.options.data.seq_len * (run.shape().head_dim() / 2) * 2;
+  const Bytes tables = run.options.data.seq_len * (run.shape().head_dim() / 2) * 2;
   const Bytes element = element_size(run.precision), accumulator = accumulator_size(run.precision);
   const bool passing = run.states == schedule::ReplicaStates::Passing;
   const bool own_masters = run.precision == model::Precision::BF16 || passing;

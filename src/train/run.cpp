@@ -81,11 +81,11 @@ class Run {
       // Precedes all reports of the step, so that a reported step cannot be lost (train.buddy_every = 1).
       copy_to_hosts(step);
       if (directory_) note(step);
-      keep_up(step.report);
+      keep_up();
     }
     summary_.wall_s = steady_seconds() - began;
     keeper_->settle();
-    if (!stopped_ && run_.options.train.checkpoint_every > 0 && keeper_->newest() < done_) {
+    if (!stopped_ && may_save() && keeper_->newest() < done_) {
       save();  // it resumed from an in-memory copy of its last step
       keeper_->settle();
     }
@@ -154,7 +154,7 @@ class Run {
   void copy_to_hosts(const DoneStep& step) {
     if (!keeper_->copies()) return;
     if (control_.recorder) control_.recorder->enter("a copy to another host's memory");
-    if (!may_go_on_from(step.report)) return keeper_->settle_copies();
+    if (skipped_in_a_row_ > 0) return keeper_->settle_copies();
     keeper_->copy(done_, [&] {
       CheckpointFacts with_line = facts();
       if (directory_) with_line.metrics = to_json(without_lists(metrics_of(step)));
@@ -185,7 +185,7 @@ class Run {
   }
 
   // Between two steps: checkpoints advance and start, and all ranks agree on whether this was the last step.
-  void keep_up(const StepReport& report) {
+  void keep_up() {
     if (control_.recorder) control_.recorder->enter("the end of a step, or a checkpoint");
     const bool asked = control_.stop_asked && control_.stop_asked();
     std::error_code error;
@@ -197,14 +197,13 @@ class Run {
     const auto [stop, busy] = facts;
     if (busy == 0) keeper_->proceed();
     stopped_ = stop != 0 && done_ < steps();
-    if (checkpoint_is_due(report)) save();
+    if (!may_save()) return;
+    if (stopped_ || done_ == steps() || done_ % run_.options.train.checkpoint_every == 0) save();
   }
 
-  bool checkpoint_is_due(const StepReport& report) const {
-    const std::int64_t every = run_.options.train.checkpoint_every;
-    if (every == 0) return false;
-    return stopped_ || done_ == steps() || (done_ % every == 0 && may_go_on_from(report));
-  }
+  // While numbers are not finite, neither checkpoints nor in-memory copies are made, so the last good ones
+  // stay the newest.
+  bool may_save() const { return run_.options.train.checkpoint_every > 0 && skipped_in_a_row_ == 0; }
 
   void save() {
     if (metrics_) metrics_->flush();
@@ -272,7 +271,8 @@ class Run {
     files::file_system().remove(directory_->stop_request());
     return {.stopped = true,
             .steps = done_,
-            .checkpoint = keeper_->newest() == done_ ? keeper_->newest_checkpoint() : std::string()};
+            .checkpoint = keeper_->newest_checkpoint(),
+            .checkpoint_step = keeper_->newest()};
   }
 
   RunOutcome finish() {

@@ -18,7 +18,7 @@ std::string sample_of(const run::Run& run, const TokenData& data, const std::str
   nn::Stage model({.shape = run.shape(),
                    .layers = {0, run.shape().layers},
                    .precision = run.precision,
-                   .max_positions = run.options.data.seq_len});
+                   .rotary = nn::rotary_table(run.shape(), run.options.data.seq_len, run.precision)});
   read_weights(weights_file, model);
   const std::string_view text = data.held_out_text().empty() ? data.training_text() : data.held_out_text();
   const auto length = static_cast<std::size_t>(prompt_bytes(run.options.data.seq_len));

@@ -3,8 +3,6 @@
 
 namespace penstock::train {
 
-bool may_go_on_from(const StepReport& report) { return !report.skipped || report.without_targets; }
-
 std::string line_of_skipped(std::int64_t step, const StepReport& report) {
   const char* reason = report.without_targets ? "no token of the batch has a target"
                                               : "the loss or the gradient is not finite";

@@ -11,10 +11,6 @@ namespace penstock::train {
 
 inline constexpr int kMostSkippedInARow = 3;  // steps with numbers not finite; then a run gives up
 
-// Whether a run may resume from the state after the step. While numbers are not finite, neither checkpoints
-// nor in-memory copies are made, so the last good ones stay the newest.
-bool may_go_on_from(const StepReport& report);
-
 std::string line_of_skipped(std::int64_t step, const StepReport& report);
 
 // Message after kMostSkippedInARow such steps in a row, the last one `step`. `checkpoint`: directory of the

@@ -192,6 +192,29 @@ TEST(FailingRank, WithNumbersThatAreNotFiniteLeavesNoCopyOfASkippedStep) {
   }
 }
 
+// Neither where the run is stopped or ends within the three steps: that checkpoint would lead to them again.
+TEST(FailingRank, WithNumbersThatAreNotFiniteKeepsItsLastGoodCheckpoint) {
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  const auto train = [&](const Arguments& more) {
+    Arguments words{"train", scratch / "run.toml", "--train.lr", "1e38", "--train.warmup_steps", "0"};
+    words.insert(words.end(), {"--train.checkpoint_every", "1", "--train.keep_checkpoints", "1"});
+    words.insert(words.end(), {"--train.lr_schedule", "constant"});
+    words.insert(words.end(), more.begin(), more.end());
+    return run_program(with_threads(2, words));
+  };
+  const Ending gave_up = train({"--train.steps", "9", "--output.dir", scratch / "long"});
+  const std::string last = "the last at step ";
+  const auto at = gave_up.err.find(last);
+  ASSERT_NE(at, std::string::npos) << gave_up.err;
+  const std::int64_t good = std::stol(gave_up.err.substr(at + last.size())) - 3;
+  const std::string steps = std::to_string(good + 2);
+  const Ending ended = train({"--train.steps", steps, "--output.dir", scratch / "run"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_TRUE(fs::exists(scratch / ("run/checkpoints/step-00000" + std::to_string(good))));
+  EXPECT_FALSE(fs::exists(scratch / ("run/checkpoints/step-00000" + steps)));
+}
+
 TEST(FailingRank, ThatRunsOutOfMemorySaysSoInOneLine) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "the address sanitizer needs more address space than the test leaves"

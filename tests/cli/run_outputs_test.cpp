@@ -26,5 +26,23 @@ TEST(RunOutputs, TellTheTrafficOfEveryAxisOfSeveralRanks) {
   EXPECT_EQ(result_table(run, alone, "", directory).find("a step between"), std::string::npos);
 }
 
+TEST(RunOutputs, TellWhereAStoppedRunGoesOn) {
+  run::Run run;
+  run.options.train.checkpoint_every = 5;
+  train::RunOutcome outcome{.stopped = true, .steps = 7, .checkpoint = "c/step-000007", .checkpoint_step = 7};
+  EXPECT_EQ(stop_line(run, outcome),
+            "stopped   after step 7 as asked; checkpoint c/step-000007, from which --resume continues\n");
+  outcome.checkpoint = "c/step-000005";
+  outcome.checkpoint_step = 5;
+  EXPECT_EQ(stop_line(run, outcome),
+            "stopped   after step 7 as asked; no checkpoint of it, since its loss or gradient is not finite; "
+            "the newest is c/step-000005, from which --resume continues\n");
+  run.options.train.checkpoint_every = 0;
+  outcome.checkpoint.clear();
+  outcome.checkpoint_step = 0;
+  EXPECT_EQ(stop_line(run, outcome),
+            "stopped   after step 7 as asked; no checkpoint of it, since train.checkpoint_every = 0\n");
+}
+
 }  // namespace
 }  // namespace penstock::cli

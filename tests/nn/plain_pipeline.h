@@ -38,6 +38,7 @@ inline std::vector<model::KeepSet> part_of_layers(const std::vector<model::KeepS
 inline std::vector<nn::Stage> make_stages(const model::Shape& shape, model::Precision precision, int stages,
                                           std::int64_t max_positions, std::int64_t tile = 512,
                                           const std::vector<model::KeepSet>& keep = {}) {
+  const nn::kernels::RotaryTable rotary = nn::rotary_table(shape, max_positions, precision);
   std::vector<nn::Stage> result;
   std::int64_t first = 0;
   for (int s = 0; s < stages; ++s) {
@@ -49,7 +50,7 @@ inline std::vector<nn::Stage> make_stages(const model::Shape& shape, model::Prec
                                          .precision = precision,
                                          .seed = 7,
                                          .loss_tile_tokens = tile,
-                                         .max_positions = max_positions,
+                                         .rotary = rotary,
                                          .keep = part_of_layers(keep, first, count)});
     first += count;
   }

@@ -149,7 +149,7 @@ TEST(StageParameters, DependOnSeedAndNameAlone) {
 
 TEST(StageParameters, HaveTheDeviationsOfTheRecipe) {
   const model::Shape large{.layers = 8, .hidden = 128, .ffn = 256, .heads = 4, .kv_heads = 4, .vocab = 300};
-  const nn::StageOptions options{.shape = large, .layers = {0, 1}, .max_positions = 8};
+  const nn::StageOptions options{.shape = large, .layers = {0, 1}};
   nn::Stage stage(options);
   for (const nn::Parameter& parameter : stage.parameters()) {
     const bool to_residual =

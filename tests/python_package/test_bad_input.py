@@ -7,6 +7,7 @@ from unittest import mock
 
 import numpy
 import penstock
+import penstock.torch
 from penstock import _core
 import program
 
@@ -41,6 +42,144 @@ class BadInput(unittest.TestCase):
         self.refused("chunks (v) must be at least 1, got 0", lambda: penstock.schedule("interleaved", p=4, m=8, v=0))
         self.refused("(p) must be at least 1, got 0", lambda: penstock.schedule("1f1b", p=0, m=8))
         self.refused("(m) must be at most 1048576, got 1048577", lambda: penstock.schedule("1f1b", p=1, m=2**20 + 1))
+
+    def test_every_whole_number_is_taken_and_refused_alike(self):
+        schedule, machine = penstock.schedule(**SLIMPIPE), penstock.Hardware("h100")
+        simulation = schedule.simulate(forward=[1] * 4, backward=2, record=1, samples=True)
+        exchanged = dict(exchange="paired", attention=0.5)
+        for name, call in [("p", lambda p: penstock.schedule("1f1b", p=p, m=4)), ("m", lambda m: penstock.schedule("1f1b", p=2, m=m)),
+                           ("n", lambda n: penstock.schedule("slimpipe", p=2, m=2, n=n)),
+                           ("v", lambda v: penstock.schedule("interleaved", p=2, m=4, v=v)),
+                           ("group", lambda group: penstock.schedule("slimpipe", p=2, m=2, n=4, v=2, group=group)),
+                           ("device", schedule.columns), ("device", simulation.timeline), ("device", simulation.memory),
+                           ("device", lambda device: penstock.torch.stages_of(schedule, device)),
+                           ("limit", schedule.check), ("columns", schedule.grid), ("width", simulation.text),
+                           ("layers", lambda layers: schedule.simulate(layers=layers, **exchanged)),
+                           ("exchange_limit", lambda limit: schedule.simulate(exchange_limit=limit, **exchanged)),
+                           ("exchange_limit", lambda limit: schedule.simulate(exchange_limit=limit)),
+                           ("seq_len", lambda tokens: machine.costs("llama-7b", tokens)),
+                           ("micro_batch", lambda count: machine.costs("llama-7b", 4096, micro_batch=count)),
+                           ("tensor", lambda ranks: machine.costs("llama-7b", 4096, tensor=ranks)),
+                           ("context", lambda ranks: machine.costs("llama-7b", 4096, context=ranks)),
+                           ("cluster.gpus", lambda gpus: penstock.plan(model="llama-7b", gpus=gpus, seq_len=4096, hardware="h100"))]:
+            for wrong in (2**64, 10**5000, -2**40, True, numpy.True_, 1.5, math.nan, "2", {}, numpy.array(1.0)):
+                with self.subTest(name, wrong=type(wrong)):
+                    self.refused(f"{name} = ", lambda: call(wrong))
+            for right in (numpy.int64(2), numpy.uint8(2), numpy.array(2)):
+                with self.subTest(name, right=type(right)):
+                    call(right)
+        self.refused("p = [1, 2] is not an integer", lambda: penstock.schedule("1f1b", p=numpy.array([1, 2]), m=2))
+        self.refused("gpus = 1.5 is not an integer", lambda: penstock.explain(megatron="--bf16", gpus=1.5))
+
+    def test_whole_numbers_below_the_least_are_refused(self):
+        schedule, simulation = penstock.schedule(**SLIMPIPE), penstock.schedule(**SLIMPIPE).simulate()
+        exchanged = dict(exchange="paired", attention=0.5)
+        self.refused("exchange_limit = -1 must be a whole number of 0 or more", lambda: schedule.simulate(exchange_limit=-1, **exchanged))
+        self.refused("exchange_limit = -1 must be a whole number of 0 or more", lambda: schedule.simulate(exchange_limit=-1))
+        self.refused("exchange_limit = 1099511627776 must be a whole number up to 2147483647",
+                     lambda: schedule.simulate(exchange_limit=2**40))
+        self.refused("exchange_limit = 1.5 is not an integer", lambda: schedule.simulate(exchange_limit=1.5))
+        self.refused("layers = 0 must be a whole number of 1 or more", lambda: schedule.simulate(layers=0, **exchanged))
+        self.refused("layers = 1099511627776 must be", lambda: schedule.simulate(layers=2**40, **exchanged))
+        self.refused("limit = -1 must be a whole number of 1 or more", lambda: schedule.check(-1))
+        self.refused("columns = -1 must be a whole number of 0 or more", lambda: schedule.grid(-1))
+        self.refused("columns = 1099511627776 must be", lambda: schedule.grid(2**40))
+        self.refused("width = 0 must be a whole number of 1 or more", lambda: simulation.text(0))
+        self.refused("device = 4 must be a whole number up to 3", lambda: simulation.timeline(4))
+        self.refused("device = -1 must be a whole number of 0 or more", lambda: schedule.columns(-1))
+        self.assertEqual(schedule.check(2**40), [])
+
+    def test_every_number_is_refused_alike(self):
+        schedule = penstock.schedule(**SLIMPIPE)
+        calls = [("latency", lambda value: penstock.schedule("slimpipe", p=4, m=2, n=8, v=2, latency=value)),
+                 ("memory_limit", lambda value: penstock.schedule("greedy", p=2, m=4, memory_limit=value)),
+                 ("transfer", lambda value: penstock.schedule("greedy", p=2, m=4, costs={"transfer": value}))]
+        for name in ("forward", "input", "transfer", "copy", "visit", "attention", "offload"):
+            calls.append((name, lambda value, name=name: schedule.simulate(**{name: value})))
+        for name in ("backward", "transfer", "bandwidth", "record", "weight_record", "kv_gradient", "message", "step"):
+            calls.append((name, lambda value, name=name: schedule.simulate(**{**dict(forward=[1] * 4, backward=2, message=1), name: value})))
+        for name, call in calls:
+            for wrong in (10**400, 10**5000, True, numpy.True_, "1", numpy.array("x"), 1j, numpy.complex128(1j),
+                          dict.fromkeys(range(4), 1), {1, 2, 3, 4}):
+                with self.subTest(name, wrong=type(wrong)):
+                    self.refused(f"{name} = ", lambda: call(wrong))
+        self.refused("000 is too large", lambda: schedule.simulate(forward=10**400))
+        self.refused("forward[1][7] = -1000", lambda: schedule.simulate(forward=[1, [1] * 7 + [-10**400], 1, 1], backward=1))
+        self.refused("attention = [0.5, 0.5] is not a number", lambda: schedule.simulate(attention=numpy.array([0.5, 0.5]), exchange="paired"))
+        self.assertEqual(schedule.simulate(forward=numpy.array(2)).makespan, schedule.simulate(forward=2).makespan)
+
+    def test_flags_are_true_or_false(self):
+        schedule = penstock.schedule(**SLIMPIPE)
+        question = dict(model="llama-7b", gpus=8, seq_len=4096, hardware="h100")
+        for name, call in [("samples", lambda flag: schedule.simulate(samples=flag)),
+                           ("vocabulary_parallel", lambda flag: schedule.simulate(vocabulary_parallel=flag)),
+                           ("explain", lambda flag: penstock.plan(**question, explain=flag))]:
+            for wrong in (1, 0, None, "yes", numpy.array([True, False])):
+                with self.subTest(name, wrong=repr(wrong)):
+                    self.refused(f"{name} = ", lambda: call(wrong))
+        self.refused("samples = 1 is neither True nor False", lambda: schedule.simulate(samples=1))
+        sampled = schedule.simulate(samples=numpy.True_, forward=[1] * 4, backward=2, record=1)
+        self.assertGreater(len(sampled.memory(0)), 0)
+
+    def test_texts_are_text_that_can_be_written(self):
+        schedule = penstock.schedule(**SLIMPIPE)
+        simulation = schedule.simulate()
+        plan = penstock.plan(model="llama-7b", gpus=8, seq_len=4096, hardware="h100")
+        machine = penstock.Hardware("h100")
+        for name, call in [("name", lambda name: penstock.schedule(name, p=2, m=2)), ("name", lambda name: penstock.Schedule([["0F0"]], name)),
+                           ("name", lambda name: penstock.Schedule.from_columns([0], "F", [0], [0], name=name)),
+                           ("name", lambda name: penstock.Report().add(simulation, name)), ("name", lambda name: penstock.Report().add(plan, name)),
+                           ("name", lambda name: schedule.simulate(penstock.Hardware(name).costs("llama-7b", 4096))),
+                           ("title", lambda title: penstock.Report(title=title)), ("directory", plan.best[0].run_file),
+                           ("changes[1]", lambda word: schedule.simulate(changes=["kind:W=0.5", word])),
+                           ("notes[0]", lambda word: penstock.Report().add(simulation, notes=[word])),
+                           ("model", lambda model: machine.costs(model, 4096)), ("policy", lambda word: machine.costs("llama-7b", 4096, policy=word)),
+                           ("megatron", lambda words: penstock.explain(megatron=words, gpus=8)),
+                           ("hardware", lambda name: penstock.explain(megatron="--bf16", gpus=8, hardware=name)),
+                           ("memory_limit", lambda size: penstock.explain(megatron="--bf16", gpus=8, memory_limit=size)),
+                           ("a key of options", lambda key: penstock.plan(options={key: 4}))]:
+            for wrong in (7, True, 10**5000, "\ud800", ("x", "y")):
+                with self.subTest(name, wrong=type(wrong)):
+                    self.refused(f"{name} = ", lambda: call(wrong))
+        for key, wrong in [("cluster.hardware", dict(hardware="\ud800")), ("search.pp", dict(options={"search.pp": [4, "\ud800"]})),
+                           ("search.pp", dict(options={"search.pp": 10**5000}))]:
+            self.refused(f"{key} = ", lambda: penstock.plan(model="llama-7b", gpus=8, seq_len=4096, **wrong))
+        self.refused("source = ", lambda: penstock.Schedule.from_csv("0F0,\ud800"))
+        self.refused("exchange = ", lambda: schedule.simulate(exchange="\ud800"))
+        self.refused("give megatron, the arguments, or torchtitan", lambda: penstock.explain(megatron="", gpus=8))
+
+    def test_lists_are_lists(self):
+        schedule = penstock.schedule(**SLIMPIPE)
+        simulation = schedule.simulate()
+        self.refused("changes[0] = 3 is not text", lambda: schedule.simulate(changes=[3]))
+        for wrong in (7, None, "kind:W=0.5", b"W", {"kind:W=0.5": 1}, numpy.array(3)):
+            with self.subTest(wrong=repr(wrong)):
+                self.refused("is not a list of texts", lambda: schedule.simulate(changes=wrong))
+                self.refused("is not a list of texts", lambda: penstock.Report().add(simulation, notes=wrong))
+        self.assertEqual(schedule.simulate(changes=numpy.array(["kind:B=2"])).makespan, schedule.simulate(changes=["kind:B=2"]).makespan)
+        self.refused("n = {4, 5} is not an integer", lambda: penstock.schedule("slimpipe", p=2, m=2, n={4, 5}))
+        self.refused("rows {0: ['0F0']} is not a list of lists", lambda: penstock.Schedule({0: ["0F0"]}))
+        self.refused("rows array(3) is not a list of lists", lambda: penstock.Schedule(numpy.array(3)))
+        for column in ("device", "kind", "stage", "micro_batch", "slice"):
+            columns = dict(device=[0, 0], kind="FB", stage=[0, 0], micro_batch=[0, 0], slice=[0, 0])
+            self.refused(f"{column} is not an array: ",
+                         lambda: penstock.Schedule.from_columns(**{**columns, column: ["F", ["B"]] if column == "kind" else [0, [1]]}))
+        self.refused("schedule 7 is not a penstock.Schedule", lambda: penstock.torch.stages_of(7, 0))
+        self.refused("stages 7 is not a list", lambda: penstock.torch.load(penstock.schedule("1f1b", p=2, m=2), 7))
+
+    def test_paths_are_paths(self):
+        schedule = penstock.schedule(**SLIMPIPE)
+        simulation, report = schedule.simulate(), penstock.Report()
+        for name, call in [("path", schedule.to_csv), ("path", simulation.save_trace), ("path", report.save), ("directory", penstock.measured),
+                           ("torchtitan", lambda path: penstock.explain(torchtitan=path, gpus=8)), ("file", penstock.plan),
+                           ("source", penstock.Schedule.from_csv), ("costs", schedule.simulate)]:
+            for wrong in (3.5, ["x"], "a\0b", "\ud800"):
+                with self.subTest(name, wrong=ascii(wrong)):
+                    self.refused(name, lambda: call(wrong))
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, os.fsdecode(b"caf\xe9.csv"))  # a name that is not UTF-8
+            text = schedule.to_csv(path)
+            self.assertEqual(penstock.Schedule.from_csv(path).to_csv(), text)
 
     def test_a_million_devices_are_refused(self):
         self.refused("(p) must be at most 65536, got 1000000", lambda: penstock.schedule("gpipe", p=10**6, m=1))
@@ -194,6 +333,7 @@ class BadInput(unittest.TestCase):
         self.refused("forward has 3 numbers; expected one, or one for each of 4 stages",
                      lambda: penstock.schedule("greedy", p=2, m=4, costs={"forward": [1, 2, 3]}))
         self.refused("costs has no 'backward'", lambda: penstock.schedule("greedy", p=2, m=4, costs={"backward": 1}))
+        self.refused("memory_limit nan: a device holds", lambda: penstock.schedule("greedy", p=2, m=4, memory_limit=math.nan))
         self.refused("memory_limit 0.5", lambda: penstock.schedule("greedy", p=2, m=4, memory_limit=0.5))
         self.refused("stages (p·v) must be at most 1048576, got 45000000",
                      lambda: penstock.schedule("greedy", p=50_000, m=1, v=900))

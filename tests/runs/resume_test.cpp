@@ -77,6 +77,22 @@ TEST_F(Resume, SaysWhatIsPassedOverAndUsesTheOneBefore) {
   }
 }
 
+// Else the model of the first end would count as that of the second.
+TEST_F(Resume, LeavesNothingOfAnEarlierEndWhenItFailsBeforeItsOwn) {
+  train_well("run", {"--train.steps", "4"});
+  const std::string first = scratch_.read("run/weights.safetensors");
+  fs::remove_all(scratch_ / "run/checkpoints/step-000004");
+  const Arguments again{"--train.steps", "4", "--train.lr", "0.01", "--resume"};
+  fs::create_directory(scratch_ / "run/weights.safetensors.part");  // in the way of the second end
+  EXPECT_EQ(train("run", again).exit_code, 3);
+  EXPECT_TRUE(fs::exists(scratch_ / "run/checkpoints/step-000004"));
+  for (const char* file : {"summary.json", "weights.safetensors", "timeline.json"})
+    EXPECT_FALSE(fs::exists(scratch_ / ("run/" + std::string(file)))) << file;
+  fs::remove(scratch_ / "run/weights.safetensors.part");
+  train_well("run", again);
+  EXPECT_NE(scratch_.read("run/weights.safetensors"), first);
+}
+
 TEST_F(Resume, RefusesWhenAllCheckpointsAreDamaged) {
   train_well("run", {"--train.steps", "4"});
   for (const char* step : {"step-000002", "step-000004"}) {

@@ -158,17 +158,32 @@ TEST(Stop, WithoutCheckpointsSaysSo) {
   EXPECT_FALSE(fs::exists(run.scratch() / "run/checkpoints"));
 }
 
-TEST(StopSignals, AskFirstAndEndAtTheSecond) {
+// The signals in order, with the seconds before each; 0 if the process lives on.
+void expect_end_at(int last, const std::vector<std::pair<int, Seconds>>& signals) {
   EXPECT_EXIT(
       {
-        const cli::StopSignals signals({SIGTERM, SIGUSR1});
+        const cli::StopSignals taken({SIGTERM, SIGINT, SIGUSR1});
         if (cli::StopSignals::asked()) _exit(1);
-        raise(SIGTERM);
-        if (!cli::StopSignals::asked()) _exit(2);
-        raise(SIGUSR1);
-        _exit(3);
+        for (const auto& [number, after] : signals) {
+          usleep(static_cast<useconds_t>(1e6 * after));
+          raise(number);
+          if (!cli::StopSignals::asked()) _exit(2);
+        }
+        _exit(0);
       },
-      ::testing::ExitedWithCode(128 + SIGUSR1), "");
+      ::testing::ExitedWithCode(last == 0 ? 0 : 128 + last), "");
+}
+
+TEST(StopSignals, AskFirstAndEndWhereTheUserInsists) {
+  expect_end_at(SIGINT, {{SIGINT, 0}, {SIGINT, 0}});
+  expect_end_at(SIGINT, {{SIGTERM, 0}, {SIGINT, 0}});
+  expect_end_at(SIGTERM, {{SIGTERM, 0}, {SIGTERM, 2.1}});
+}
+
+// A process group's supervisor forwards what the run got too; Slurm warns by SIGUSR1 before it sends SIGTERM.
+TEST(StopSignals, AskOnceWhereTheyComeTwice) {
+  expect_end_at(0, {{SIGTERM, 0}, {SIGTERM, 0.1}, {SIGTERM, 0.1}});
+  expect_end_at(0, {{SIGUSR1, 0}, {SIGUSR1, 0.1}, {SIGTERM, 2.1}, {SIGUSR1, 0}});
 }
 
 // As after Ctrl-C, which also ends what a run's output was piped into.

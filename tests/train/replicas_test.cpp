@@ -213,7 +213,8 @@ TEST(ReplicaMemory, OfPassingWeightsUnderBreadthFirstIsThatOfTwoStages) {
     for (std::int64_t step = 1; step <= 2; ++step) step_on_drawn_tokens(run, trainer, world.rank(), step);
     const int device = trainer.pipeline()->rank();
     std::vector<Bytes> weights, gradients;
-    Bytes shares = 0, tables = 0;
+    const Bytes tables = 2 * 4 * run.options.data.seq_len * (run.shape().head_dim() / 2);  // of all stages
+    Bytes shares = 0;
     for (auto& [number, stage] : trainer.stages()) {
       Bytes elements = 0;
       for (const nn::Parameter& parameter : stage.parameters()) {
@@ -222,7 +223,6 @@ TEST(ReplicaMemory, OfPassingWeightsUnderBreadthFirstIsThatOfTwoStages) {
       }
       weights.push_back(2 * elements);
       gradients.push_back(4 * elements);
-      tables += 2 * 4 * run.options.data.seq_len * (run.shape().head_dim() / 2);
     }
     // The stages run one after the other, there and back: neighbours are there together.
     const auto neighbours = [](const std::vector<Bytes>& bytes) {

@@ -139,7 +139,7 @@ class LayersWork {
     options.layers = {.first = 0, .count = shape.layers};
     options.first = options.last = false;
     options.precision = precision;
-    options.max_positions = kSlices * tokens;
+    options.rotary = nn::rotary_table(shape, kSlices * tokens, precision);
     options.keep.assign(static_cast<std::size_t>(shape.layers), model::keep_of(model::Policy::None));
     return options;
   }

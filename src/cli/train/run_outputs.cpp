@@ -112,12 +112,14 @@ std::string result_table(const run::Run& run, const train::Summary& summary, con
   return text.str();
 }
 
-std::string stop_line(const train::RunOutcome& outcome) {
-  return "stopped   after step " + std::to_string(outcome.steps) + " as asked; " +
-         (outcome.checkpoint.empty()
-              ? "no checkpoint of it, since train.checkpoint_every = 0"
-              : "checkpoint " + outcome.checkpoint + ", from which --resume continues") +
-         "\n";
+std::string stop_line(const run::Run& run, const train::RunOutcome& outcome) {
+  const std::string line = "stopped   after step " + std::to_string(outcome.steps) + " as asked; ";
+  const std::string resumes = outcome.checkpoint + ", from which --resume continues\n";
+  if (outcome.checkpoint_step == outcome.steps) return line + "checkpoint " + resumes;
+  return line + "no checkpoint of it, since " +
+         (run.options.train.checkpoint_every == 0 ? "train.checkpoint_every = 0"
+                                                  : "its loss or gradient is not finite") +
+         (outcome.checkpoint.empty() ? "\n" : "; the newest is " + resumes);
 }
 
 std::string finished_line(const run::Run& run) {

@@ -25,7 +25,7 @@ std::string result_table(const run::Run& run, const train::Summary& summary, con
                          const train::RunDirectory& directory);
 
 // The lines that replace it: for a run stopped on request, and for one with nothing left to do.
-std::string stop_line(const train::RunOutcome& outcome);
+std::string stop_line(const run::Run& run, const train::RunOutcome& outcome);
 std::string finished_line(const run::Run& run);
 
 // The memory that this many ranks need, and what the machine has: on the CPU host memory, on cards the cards'

@@ -135,6 +135,12 @@ void RunDirectory::check(const std::string& path, RunStart start, const std::str
 
 std::string RunDirectory::file(std::string_view name) const { return (fs::path(path_) / name).string(); }
 
+void RunDirectory::forget_end() const {
+  for (const char* record : {files::kSummary, files::kWeights, files::kProgram, files::kTimeline,
+                             files::kDocuments, files::kProfile, files::kTrace})
+    files::remove_all(file(record));
+}
+
 void RunDirectory::refuse_unless(const std::string& path, RunStart start) {
   if (start == RunStart::New && began_without_a_step(path)) return;
   for (const char* trace : {files::kRunFile, files::kMetrics, files::kSummary, files::kTimeline,

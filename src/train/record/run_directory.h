@@ -43,6 +43,10 @@ class RunDirectory {
   }  // created by the user to end the run
   std::string file(std::string_view name) const;
 
+  // Removes what the run wrote at an earlier end, summary.json first: from here on it is not finished, and
+  // its model is in its checkpoints. Keeps report.html.
+  void forget_end() const;
+
  private:
   static void refuse_unless(const std::string& path, RunStart start);
   void lock();

@@ -18,9 +18,10 @@ namespace penstock::train {
 
 // The result of a run on rank 0; empty on the others.
 struct RunOutcome {
-  bool stopped = false;    // before its last step; then only the next two members are set
+  bool stopped = false;    // before its last step; then only the next three members are set
   std::int64_t steps = 0;  // done
-  std::string checkpoint;  // directory, of step `steps`; empty: none
+  std::string checkpoint;  // directory of the newest; empty: none
+  std::int64_t checkpoint_step = 0;
   Summary summary;
   std::optional<schedule::Program> program;  // the last step's, if every step has its own
   std::optional<StepDocuments> documents;    // the last step's, if sequences have several

@@ -27,6 +27,8 @@ std::map<int, nn::Stage> make_stages(const run::Run& run, int device, const mesh
                                      const nn::ExpertOptions& experts, LayerGroups& groups) {
   const bool sharded = run.sharded_vocabulary();
   const bool passing = run.states == schedule::ReplicaStates::Passing;
+  const nn::kernels::RotaryTable rotary =
+      nn::rotary_table(run.shape(), run.options.data.seq_len, run.precision);
   std::map<int, nn::Stage> stages;
   for (int number = 0; number < run.stages(); ++number) {
     if (run.device_of_stage[number] != device) continue;
@@ -39,7 +41,7 @@ std::map<int, nn::Stage> make_stages(const run::Run& run, int device, const mesh
                                       .precision = run.precision,
                                       .seed = static_cast<std::uint64_t>(run.options.train.seed),
                                       .loss_tile_tokens = run.options.train.loss_tile_tokens,
-                                      .max_positions = run.options.data.seq_len,
+                                      .rotary = rotary,
                                       .keep = {keep, keep + count},
                                       .states = {sharing, passing},
                                       .experts = experts,
