@@ -7,7 +7,7 @@ import math
 import os
 from typing import Any, Callable, Optional, Sequence, Union
 
-from . import _core
+from . import _core, arguments
 
 Number = Union[float, Sequence[float], Sequence[Sequence[float]], None]
 
@@ -34,16 +34,9 @@ def measured(directory: Union[str, os.PathLike]) -> Measured:
 
     For schedules with as many devices, stages and slices; one without slices takes the sum over the slices.
     """
-    def read(name: str) -> tuple[str, str]:
-        path = os.path.join(os.fspath(directory), name)
-        try:
-            with open(path, encoding="utf-8", errors="replace") as file:
-                return file.read(), path
-        except OSError as error:
-            raise _core.InputError(f"{path}: cannot be opened: {error.strerror}") from None
-
-    program = _core.parse_program(*read("program.txt"))
-    text, path = read("timeline.json")
+    directory = arguments.path("directory", directory)
+    program = _core.parse_program(*arguments.read("directory", os.path.join(directory, "program.txt")))
+    text, path = arguments.read("directory", os.path.join(directory, "timeline.json"))
     try:
         steps = json.loads(text)["steps"]
         times = [_flat(step["devices"], 2) for step in steps]
@@ -55,7 +48,7 @@ def measured(directory: Union[str, os.PathLike]) -> Measured:
     if not order:
         raise _core.InputError(f"{path}: no step in it")
     typical = order[(len(order) - 1) // 2]
-    return Measured(program, times[typical], exchange[typical], os.fspath(directory))
+    return Measured(program, times[typical], exchange[typical], arguments.printable(directory))
 
 
 def _flat(devices: list[Any], numbers: int) -> list[list[float]]:
@@ -88,11 +81,11 @@ def _table_of(costs: Any, given: dict[str, Any], schedule: Any) -> Any:
     if hasattr(costs, "core_table"):
         return costs.core_table(schedule)
     if isinstance(costs, (str, os.PathLike)):
-        return _file_costs(os.fspath(costs), schedule)
+        return _file_costs(arguments.path("costs", costs), schedule)
     if costs is not None:
-        raise _core.InputError(f"costs {costs!r:.60} is neither a function, a path nor measured costs; numbers and tables "
+        raise _core.InputError(f"costs {arguments.shown(costs)} is neither a function, a path nor measured costs; numbers and tables "
                                "are given by name, as in forward=1, backward=2")
-    if any(name in OF_TABLES or _is_table(value) for name, value in given.items()):
+    if any(name in OF_TABLES or arguments.is_list(value) for name, value in given.items()):
         return _core.table_costs(_table(given, schedule), schedule._core)
     return None
 
@@ -107,20 +100,20 @@ def stage_costs(entry: Optional[dict], costs: Optional[dict], memory_limit: Opti
                                    "not depend on them")
         return made_for
     if costs is not None and not isinstance(costs, dict):
-        raise _core.InputError(f"costs {costs!r:.60} is not a dict with forward, input, weight and transfer")
+        raise _core.InputError(f"costs {arguments.shown(costs)} is not a dict with forward, input, weight and transfer")
     chunks = chunks or entry["default_chunks"]
     given = dict(costs or {})
     for name in ("forward", "input", "weight"):
         value = given.pop(name, 1.0)
-        count = max(devices * chunks, 1) if _is_table(value) else 1  # one for all stages
+        count = max(devices * chunks, 1) if arguments.is_list(value) else 1  # one for all stages
         setattr(made_for, name, _column(name, value, count, "stages", _seconds))
     made_for.transfer = _seconds("transfer", given.pop("transfer", 0.0))
     if given:
-        raise _core.InputError(f"costs has no {next(iter(given))!r}; expected forward, input, weight and transfer")
+        raise _core.InputError(f"costs has no {arguments.shown(next(iter(given)))}; expected forward, input, weight and transfer")
     if memory_limit is not None:
-        limit = _number("memory_limit", memory_limit)
-        if limit < 1:
-            raise _core.InputError(f"memory_limit {memory_limit!r}: a device holds at least one micro-batch; expected 1 or "
+        limit = arguments.number("memory_limit", memory_limit)
+        if not limit >= 1:
+            raise _core.InputError(f"memory_limit {limit!r}: a device holds at least one micro-batch; expected 1 or "
                                    "more")
         made_for.limit = math.floor(min(limit, 1e9) * chunks)
     return made_for
@@ -129,24 +122,13 @@ def stage_costs(entry: Optional[dict], costs: Optional[dict], memory_limit: Opti
 def _file_costs(path: str, schedule: Any) -> Any:
     if os.path.isdir(path):
         return measured(path).core_table(schedule)
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return _core.parsed_costs(file.read(), path, schedule._core)
-    except OSError as error:
-        raise _core.InputError(f"{path}: cannot be opened: {error.strerror}") from None
+    return _core.parsed_costs(*arguments.read("costs", path), schedule._core)
 
 
 def _unit_times(given: dict[str, Any]) -> Any:
     times = _core.UnitTimes()
     for name, value in given.items():
-        if name == "layers":
-            if not isinstance(value, int) or value < 1:
-                raise _core.InputError(f"layers = {value!r}: expected a whole number of 1 or more")
-            times.layers = value
-        else:
-            setattr(times, name, _number(name, value))
-    if not 0 <= times.attention <= 1:
-        raise _core.InputError(f"attention {times.attention!r}: expected a share from 0 to 1")
+        setattr(times, name, value if name == "layers" else arguments.number(name, value))
     return times
 
 
@@ -169,37 +151,33 @@ def _table(given: dict[str, Any], schedule: Any) -> Any:
     table.bytes_per_second = rates
     for name in ("record", "weight_record", "kv_gradient"):
         setattr(table, name, _cells(name, given.get(name, 0.0), stages, slices, "[stages][slices]"))
-    table.message = _column("message", given.get("message", 0.0), slices, "slices", _number)
+    table.message = _column("message", given.get("message", 0.0), slices, "slices", arguments.number)
     return table
-
-
-def _is_table(value: Any) -> bool:
-    return hasattr(value, "__len__") and not isinstance(value, (str, bytes)) or getattr(value, "ndim", 0) > 0
 
 
 def _cells(name: str, value: Any, rows: int, columns: int, shape: str) -> list[float]:
     """A number, a number for each row, or one for each row and column; as rows, one after the other."""
-    value = value.tolist() if hasattr(value, "tolist") else value
-    if not _is_table(value):
-        return [_number(name, value)] * (rows * columns)
+    value = arguments.plain(value)
+    if not arguments.is_list(value):
+        return [arguments.number(name, value)] * (rows * columns)
     if len(value) != rows:
         raise _core.InputError(f"{name} has {len(value)} rows, expected {rows} {shape.split(']')[0][1:]}: a number, "
                                f"[{shape.split(']')[0][1:]}] or {shape}")
     cells: list[float] = []
     for i, row in enumerate(value):
-        row = row.tolist() if hasattr(row, "tolist") else row
-        if not _is_table(row):
-            cells += [_number(f"{name}[{i}]", row)] * columns
+        row = arguments.plain(row)
+        if not arguments.is_list(row):
+            cells += [arguments.number(f"{name}[{i}]", row)] * columns
             continue
         if len(row) != columns:
             raise _core.InputError(f"{name}[{i}] has {len(row)} columns, expected {columns}: {shape}")
-        cells += [_number(f"{name}[{i}][{j}]", cell) for j, cell in enumerate(row)]
+        cells += [arguments.number(f"{name}[{i}][{j}]", cell) for j, cell in enumerate(row)]
     return cells
 
 
 def _column(name: str, value: Any, count: int, of: str, number: Callable[[str, Any], float]) -> list[float]:
-    value = value.tolist() if hasattr(value, "tolist") else value
-    if not _is_table(value):
+    value = arguments.plain(value)
+    if not arguments.is_list(value):
         return [number(name, value)] * count
     if len(value) != count:
         raise _core.InputError(f"{name} has {len(value)} numbers; expected one, or one for each of {count} {of}")
@@ -207,18 +185,4 @@ def _column(name: str, value: Any, count: int, of: str, number: Callable[[str, A
 
 
 def _seconds(name: str, value: Any) -> float:
-    return time_in("seconds", name, value)
-
-
-def time_in(unit: str, name: str, value: Any) -> float:
-    """The value, a finite number of the unit."""
-    number = _number(name, value)
-    if not (math.isfinite(number) and number >= 0):
-        raise _core.InputError(f"{name} {number!r}: expected a finite number of {unit}, 0 or more")
-    return number
-
-
-def _number(name: str, value: Any) -> float:
-    if isinstance(value, (str, bytes, bool)) or not hasattr(type(value), "__float__"):
-        raise _core.InputError(f"{name} = {value!r:.60} is not a number")
-    return float(value)
+    return arguments.time_in("seconds", name, value)

@@ -6,8 +6,7 @@ import json
 import os
 from typing import Any, Mapping, Optional, Sequence, Union
 
-from . import _core
-from .schedules import _integer
+from . import _core, arguments
 from .tables import Table
 
 _core.add_description_home(os.path.dirname(os.path.abspath(__file__)))
@@ -48,7 +47,7 @@ class Candidate:
     def run_file(self, directory: str = "runs/planned") -> str:
         """The run file (TOML) for `penstock train`, of plans for engine="penstock", with the arithmetic of the layout as
         comments."""
-        return self._core.run_file(*self._at, directory)
+        return self._core.run_file(*self._at, arguments.text("directory", directory))
 
     def settings(self) -> str:
         """The trainer's own configuration, of plans for engine="megatron" (arguments) or "torchtitan" (a job file)."""
@@ -162,37 +161,33 @@ def plan(file: Union[str, os.PathLike, None] = None, *, model: Union[str, os.Pat
     words: list[str] = []
     for key, value in (("cluster.gpus", gpus), ("workload.seq_len", seq_len), ("workload.global_batch", batch)):
         if value is not None:
-            words.append(f"--{key}={_integer(key, value)}")
+            words.append(f"--{key}={arguments.integer(key, value)}")
     if file is None and batch is None and "workload.global_batch" not in keys:
         words.append(f"--workload.global_batch={USUAL_BATCH}")
     for key, value in (("cluster.hardware", hardware), ("cluster.engine", engine)):
         if value is not None:
-            words.append(f"--{key}={value}")
-    words += [f"--{key}={_word(value)}" for key, value in keys.items()]
-    return Plan(_core.answer(_path("file", file), _path("model", model), words,
-                             explain))
+            words.append(f"--{key}={_word(key, value)}")
+    words += [f"--{key}={_word(key, value)}" for key, value in keys.items()]
+    return Plan(_core.answer(_path("file", file), _path("model", model), words, arguments.flag("explain", explain)))
 
 
 def _path(what: str, value: Any) -> str:
-    if value is None:
-        return ""
-    if not isinstance(value, (str, os.PathLike)):
-        raise _core.InputError(f"{what} = {value!r:.60} is neither a name nor a path")
-    return os.fspath(value)
+    return "" if value is None else arguments.text(what, arguments.path(what, value))
 
 
 def _keys(options: Any) -> dict[str, Any]:
     if options is not None and not isinstance(options, Mapping):
-        raise _core.InputError(f'options {options!r:.60} is not a dict; as in {{"search.pp": [4, 8]}}')
-    return dict(options or {})
+        raise _core.InputError(f'options {arguments.shown(options)} is not a dict; as in {{"search.pp": [4, 8]}}')
+    return {arguments.text("a key of options", key): value for key, value in (options or {}).items()}
 
 
-def _word(value: Any) -> str:
+def _word(key: str, value: Any) -> str:
+    value = arguments.plain(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (list, tuple)):
-        return ",".join(map(_word, value))
-    return str(value)
+        return ",".join(_word(key, part) for part in value)
+    return arguments.text(key, str(arguments.integer(key, value, -(2**63), 2**63 - 1) if isinstance(value, int) else value))
 
 
 class Hardware:
@@ -210,12 +205,9 @@ class Hardware:
         policy: what layers keep for the backward ("none" recomputes nothing, "balanced", "balanced+fc1", "full").
         """
         work = _core.MachineWork()
-        work.model = model
-        work.seq_len, work.micro_batch = _integer("seq_len", seq_len), _integer("micro_batch", micro_batch)
-        work.tensor, work.context, work.policy = _integer("tensor", tensor), _integer("context", context), policy
-        for name in ("seq_len", "micro_batch", "tensor", "context"):
-            if getattr(work, name) < 1:
-                raise _core.InputError(f"{name} = {getattr(work, name)} must be at least 1")
+        work.model, work.policy = _path("model", model), arguments.text("policy", policy)
+        for name, value in (("seq_len", seq_len), ("micro_batch", micro_batch), ("tensor", tensor), ("context", context)):
+            setattr(work, name, arguments.integer(name, value, 1))
         return MachineCosts(self.name, work)
 
     def __repr__(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Optional, Sequence, Union
 
-from . import _core
+from . import _core, arguments
 from .plans import Plan
 from .simulation import Simulation
 
@@ -15,25 +15,26 @@ class Report:
     memory, time by term, memory by category)."""
 
     def __init__(self, *parts: Union[Simulation, Plan], title: str = "Penstock"):
-        self._core = _core.Report(title)
+        self._core = _core.Report(arguments.text("title", title))
         for part in parts:
             self.add(part)
 
     def add(self, part: Union[Simulation, Plan], name: Optional[str] = None, notes: Sequence[str] = ()) -> Report:
         """Adds a part under a name; returns the report."""
+        name = "" if name is None else arguments.text("name", name)
         if isinstance(part, Simulation):
-            self._core.add_simulation(part._core, name or part.name, list(notes))
+            self._core.add_simulation(part._core, name or part.name, arguments.texts("notes", notes))
             table = part.table
             self._core.add_table("Devices", table.names, [[f"{value}" for value in row.values()] for row in table.rows()])
         elif isinstance(part, Plan):
             self._add_plan(part, name or part.question)
         else:
-            raise _core.InputError(f"{part!r:.60} is neither a Simulation nor a Plan")
+            raise _core.InputError(f"{arguments.shown(part)} is neither a Simulation nor a Plan")
         return self
 
     def save(self, path: Union[str, os.PathLike]) -> None:
         """Writes the page."""
-        with open(path, "w", encoding="utf-8") as file:
+        with open(arguments.path("path", path), "w", encoding="utf-8") as file:
             file.write(self._core.html())
 
     def _add_plan(self, plan: Plan, name: str) -> None:

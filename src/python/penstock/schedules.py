@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any, Iterable, NamedTuple, Optional, Sequence, Union
 
-from . import _core
-from .costs import Number, program_and_costs, stage_costs, time_in
+from . import _core, arguments
+from .costs import Number, program_and_costs, stage_costs
 from .simulation import Simulation
 
 Cell = Union[str, tuple, None]
@@ -50,9 +51,9 @@ class Schedule:
     """
 
     def __init__(self, rows: Sequence[Iterable[Cell]], name: str = "own"):
-        if isinstance(rows, (str, bytes)) or not hasattr(rows, "__len__") or not hasattr(rows, "__getitem__"):
-            raise _core.InputError(f"rows {rows!r:.60} is not a list of lists of actions, one list for each device")
-        self._core = _core.schedule_of_rows(_name(name), rows)
+        if not arguments.is_list(rows) or not hasattr(rows, "__getitem__"):
+            raise _core.InputError(f"rows {arguments.shown(rows)} is not a list of lists of actions, one list for each device")
+        self._core = _core.schedule_of_rows(arguments.text("name", name), rows)
 
     @classmethod
     def _of(cls, core: _core.Schedule) -> Schedule:
@@ -69,8 +70,14 @@ class Schedule:
         """
         import numpy
 
+        def array(what: str, column: Any) -> Any:
+            try:
+                return numpy.asarray(column)
+            except ValueError as error:  # parts of several lengths
+                raise _core.InputError(f"{what} is not an array: {error}") from None
+
         def integers(what: str, column: Any) -> Any:
-            column = numpy.asarray(column)
+            column = array(what, column)
             if column.ndim != 1 or not numpy.issubdtype(column.dtype, numpy.integer):
                 raise _core.InputError(f"{what} is an array of shape {column.shape} and type {column.dtype}; "
                                        "expected one dimension of integers")
@@ -78,15 +85,15 @@ class Schedule:
 
         device = integers("device", device)
         slice = numpy.zeros(len(device), numpy.int64) if slice is None else integers("slice", slice)
-        letters = numpy.asarray(list(kind) if isinstance(kind, str) else kind)
+        letters = array("kind", list(kind) if isinstance(kind, str) else kind)
         if letters.ndim != 1 or letters.dtype.kind not in "US" or letters.dtype not in ("U1", "S1"):
             raise _core.InputError(f"kind is an array of shape {letters.shape} and type {letters.dtype}; expected one "
                                    'dimension of the letters F, B, I and W')
         letters = numpy.ascontiguousarray(letters)
         if letters.dtype.kind == "U":
             letters = numpy.minimum(letters.view(numpy.uint32), 255).astype(numpy.uint8)
-        return cls._of(_core.schedule_of_columns(_name(name), device, letters.view(numpy.uint8), integers("stage", stage),
-                                                 integers("micro_batch", micro_batch), slice))
+        return cls._of(_core.schedule_of_columns(arguments.text("name", name), device, letters.view(numpy.uint8),
+                                                 integers("stage", stage), integers("micro_batch", micro_batch), slice))
 
     @classmethod
     def from_csv(cls, source: Union[str, os.PathLike]) -> Schedule:
@@ -95,22 +102,16 @@ class Schedule:
         The form is PyTorch's compute-only pipeline CSV, with slices as in "0B1.7".
         """
         if isinstance(source, os.PathLike) or (isinstance(source, str) and "\n" not in source and "," not in source):
-            path = os.fspath(source)
-            try:
-                with open(path, encoding="utf-8", errors="replace", newline="") as file:
-                    text = file.read()
-            except OSError as error:
-                raise _core.InputError(f"{path}: cannot be opened: {error.strerror}") from None
-            return cls._of(_core.parse_csv(text, path))
+            return cls._of(_core.parse_csv(*arguments.read("source", source, newline="")))
         if not isinstance(source, str):
-            raise _core.InputError(f"source {source!r:.60} is neither a path nor text")
-        return cls._of(_core.parse_csv(source, "text"))
+            raise _core.InputError(f"source {arguments.shown(source)} is neither a path nor text")
+        return cls._of(_core.parse_csv(arguments.text("source", source), "text"))
 
     def to_csv(self, path: Union[str, os.PathLike, None] = None) -> str:
         """The text that from_csv() reads; also written to `path` if one is given."""
         text = self._core.to_csv()
         if path is not None:
-            with open(path, "w", encoding="utf-8", newline="") as file:
+            with open(arguments.path("path", path), "w", encoding="utf-8", newline="") as file:
                 file.write(text)
         return text
 
@@ -149,11 +150,11 @@ class Schedule:
 
         kind (uint8: 0 idle, 1 F, 2 B, 3 I, 4 W), stage and micro_batch (int32), slice (int16).
         """
-        return _core.actions(self._core, _device(device, self.devices))
+        return _core.actions(self._core, arguments.integer("device", device, 0, self.devices - 1))
 
     def check(self, limit: int = 20) -> list[Finding]:
         """What makes it illegal, most telling first, at most `limit` findings; an empty list: it is legal."""
-        return [Finding(*found) for found in self._core.check(limit)]
+        return [Finding(*found) for found in self._core.check(arguments.integer("limit", limit, 1, sys.maxsize))]
 
     @property
     def is_legal(self) -> bool:
@@ -185,9 +186,13 @@ class Schedule:
         changes: what if? "device:2=1.5", "link:0-1=4", "kind:W=0.5": that many times as long.
         samples: also keep bytes over time (Simulation.memory).
         """
-        if not 0 <= offload <= 1:
-            raise _core.InputError(f"offload {offload!r}: expected a share from 0 to 1")
-        _core.check_exchange(exchange if isinstance(exchange, str) else repr(exchange))
+        offload = arguments.share("offload", offload)
+        attention = None if attention is None else arguments.share("attention", attention)
+        layers = None if layers is None else arguments.integer("layers", layers, 1)
+        exchange_limit = arguments.integer("exchange_limit", exchange_limit, 0)
+        vocabulary_parallel = arguments.flag("vocabulary_parallel", vocabulary_parallel)
+        changes, samples = arguments.texts("changes", changes), arguments.flag("samples", samples)
+        _core.check_exchange(arguments.text("exchange", exchange) if isinstance(exchange, str) else arguments.shown(exchange))
         if hasattr(costs, "core_program") and (offload or vocabulary_parallel or exchange != "off"):
             raise _core.InputError("offload, vocabulary_parallel and exchange: not for costs by a machine; "
                                    "penstock.plan() weighs them")
@@ -197,12 +202,12 @@ class Schedule:
                        weight_record=weight_record, kv_gradient=kv_gradient, message=message, step=step)
         lower = lambda table: _core.lower(self._core, table, offload, vocabulary_parallel, exchange, exchange_limit)
         program, chosen = program_and_costs(costs, numbers, lower, offload, self)
-        return Simulation(_core.simulate(program, chosen, list(changes), samples))
+        return Simulation(_core.simulate(program, chosen, changes, samples))
 
     def grid(self, columns: int = 160) -> str:
         """The schedule in text, a line a device in unit times, in blocks of at most `columns` characters (0: no limit);
         cells with findings are marked."""
-        return self._core.grid(columns)
+        return self._core.grid(arguments.integer("columns", columns, 0))
 
     def svg(self) -> str:
         """The picture that a notebook shows, F = 1, B = 2, I = W = 1."""
@@ -243,14 +248,14 @@ def schedule(name: str, p: int, m: Optional[int] = None, n: Union[int, Sequence[
     and weight in seconds (numbers, or lists [stages]) and transfer in seconds; memory_limit, micro-batches' worth of
     records that a device may hold, by default p as 1f1b.
     """
-    slices = _slices(m, n)
+    name, devices, slices = arguments.text("name", name), arguments.integer("p", p), _slices(m, n)
     entry = next((entry for entry in _core.catalogue() if entry["name"] == name), None)
-    chunks = _integer("v", v) if v is not None else 0
+    chunks = arguments.integer("v", v) if v is not None else 0
     if v is not None and chunks < 1:
-        raise _core.InputError(f"chunks (v) must be at least 1, got {v}")
-    made_for = stage_costs(entry, costs, memory_limit, _integer("p", p), chunks)
-    return Schedule._of(_core.generate(_name(name), _integer("p", p), slices, chunks, _integer("group", group),
-                                       time_in("forwards", "latency", latency), made_for))
+        raise _core.InputError(f"chunks (v) must be at least 1, got {chunks}")
+    made_for = stage_costs(entry, costs, memory_limit, devices, chunks)
+    return Schedule._of(_core.generate(name, devices, slices, chunks, arguments.integer("group", group),
+                                       arguments.time_in("forwards", "latency", latency), made_for))
 
 
 def catalogue() -> list[dict]:
@@ -260,37 +265,14 @@ def catalogue() -> list[dict]:
 
 def _slices(m: Optional[int], n: Union[int, Sequence[int]]) -> list[int]:
     most = 1 << 20  # before a list is made; the limit and the message are the program's
-    if not isinstance(n, (str, bytes)) and hasattr(n, "__len__"):
-        slices = [_integer("n", value) for value in n]
-        if m is not None and len(slices) != _integer("m", m):
+    if arguments.is_list(n):
+        slices = [arguments.integer("n", value) for value in n]
+        if m is not None and len(slices) != arguments.integer("m", m):
             raise _core.InputError(f"n lists {len(slices)} micro-batches; m = {m} needs as many, or one number for all")
         return slices
     if m is None:
         raise _core.InputError("m is missing; give the number of micro-batches")
-    count = _integer("m", m)
+    count = arguments.integer("m", m)
     if count > most:
         raise _core.InputError(f"micro-batches (m) must be at most {most}, got {count}")
-    return [_integer("n", n)] * count
-
-
-def _integer(what: str, value: Any) -> int:
-    index = getattr(type(value), "__index__", None)
-    if index is None or isinstance(value, bool):
-        raise _core.InputError(f"{what} = {value!r:.60} is not an integer")
-    number = index(value)
-    if not -(2**31) <= number < 2**31:
-        raise _core.InputError(f"{what} = {number} must be a whole number up to {2**31 - 1}")
-    return number
-
-
-def _device(device: int, devices: int) -> int:
-    number = _integer("device", device)
-    if not 0 <= number < devices:
-        raise _core.InputError(f"device {number}: expected 0 to {devices - 1}")
-    return number
-
-
-def _name(name: Any) -> str:
-    if not isinstance(name, str):
-        raise _core.InputError(f"name {name!r:.60} is not text")
-    return name
+    return [arguments.integer("n", n)] * count

@@ -2,11 +2,10 @@
 """What a simulated step took, and why."""
 from __future__ import annotations
 
-import operator
 import os
 from typing import Any, Union
 
-from . import _core
+from . import _core, arguments
 from .tables import Table
 
 
@@ -89,25 +88,18 @@ class Simulation:
 
     def text(self, width: int = 100) -> str:
         """The table of devices and the timeline as text, `width` characters wide."""
-        return self._core.to_table() + "\n" + self._core.terminal(width)
+        return self._core.to_table() + "\n" + self._core.terminal(arguments.integer("width", width, 1))
 
     def save_trace(self, path: Union[str, os.PathLike]) -> None:
         """A Chrome trace, which Perfetto opens."""
-        with open(path, "w", encoding="utf-8") as file:
+        with open(arguments.path("path", path), "w", encoding="utf-8") as file:
             file.write(self._core.trace())
 
     def __repr__(self) -> str:
         return f"<Simulation of {self.name}: {self.makespan:.6g} s, bubble {100 * self.bubble_fraction:.1f} %>"
 
     def _device(self, device: int) -> int:
-        count = len(self._core.devices())
-        try:
-            number = operator.index(device)
-        except TypeError:
-            number = -1
-        if not 0 <= number < count:
-            raise _core.InputError(f"device {device!r}: expected 0 to {count - 1}")
-        return number
+        return arguments.integer("device", device, 0, len(self._core.devices()) - 1)
 
 
 KINDS: tuple[str, ...] = tuple(_core.kinds())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from typing import Any, Callable, Optional, Sequence
 
-from . import _core
+from . import _core, arguments
 from .schedules import Schedule
 from .simulation import Simulation
 
@@ -21,9 +21,9 @@ def load(schedule: Schedule, stages: Sequence[Any], loss_fn: Optional[Callable] 
     if isinstance(schedule, Simulation):
         raise _core.InputError(f"{schedule!r} is a simulation, whose program may offload records and exchange context, which "
                                "PyTorch's runtime cannot do; give its Schedule")
-    if not isinstance(schedule, Schedule):
-        raise _core.InputError(f"schedule {schedule!r:.60} is not a penstock.Schedule")
     _require_possible(schedule)
+    if not arguments.is_list(stages):
+        raise _core.InputError(f"stages {arguments.shown(stages)} is not a list of PipelineStages")
     from torch.distributed.pipelining.schedules import _PipelineScheduleRuntime
 
     rank = stages[0].group_rank if len(stages) else 0
@@ -44,7 +44,13 @@ def stages_of(schedule: Schedule, device: int) -> list[int]:
     return sorted({int(stage) for stage, kind in _actions(schedule, device) if kind})
 
 
+def _require_schedule(schedule: Any) -> None:
+    if not isinstance(schedule, Schedule):
+        raise _core.InputError(f"schedule {arguments.shown(schedule)} is not a penstock.Schedule")
+
+
 def _require_possible(schedule: Schedule) -> None:
+    _require_schedule(schedule)
     if any(n != 1 for n in schedule.slices):
         raise _core.InputError(f"{schedule.name} has slices ({max(schedule.slices)} in a micro-batch), which PyTorch's "
                                "runtime does not know; give a schedule with n = 1")
@@ -59,5 +65,6 @@ def _require_possible(schedule: Schedule) -> None:
 
 
 def _actions(schedule: Schedule, device: int) -> Any:
+    _require_schedule(schedule)
     columns = schedule.columns(device)
     return zip(columns["stage"], columns["kind"])

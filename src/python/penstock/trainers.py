@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from typing import Optional, Union
 
-from . import _core
-from .schedules import _integer
+from . import _core, arguments
 
 
 class Explanation(str):
@@ -26,17 +25,19 @@ def explain(*, megatron: Optional[str] = None, torchtitan: Union[str, os.PathLik
     megatron: the arguments as one text, "--num-layers 80 ..."; or torchtitan: the path of a job file (TOML). gpus: devices in
     all. hardware: "h800", "h100", ... or a file's path. memory_limit: most bytes of a device, as in "70GB".
     """
-    if (megatron is None) == (torchtitan is None):
+    megatron = "" if megatron is None else arguments.text("megatron", megatron)
+    if (megatron == "") == (torchtitan is None):
         raise _core.InputError("give megatron, the arguments, or torchtitan, the path of a job file; one of the two")
-    text = ""
+    text, path = "", ""
     if torchtitan is not None:
+        path = arguments.path("torchtitan", torchtitan)
         try:
-            with open(torchtitan, encoding="utf-8") as file:
+            with open(path, encoding="utf-8") as file:
                 text = file.read()
         except (OSError, UnicodeDecodeError) as error:
-            raise _core.InputError(f"{os.fspath(torchtitan)}: cannot be read: {getattr(error, 'strerror', error)}") from None
-    told, fits = _core.explain(megatron or "", text, os.fspath(torchtitan or ""), _integer("gpus", gpus), hardware,
-                               memory_limit)
+            raise _core.InputError(f"{path}: cannot be read: {getattr(error, 'strerror', error)}") from None
+    told, fits = _core.explain(megatron, text, arguments.printable(path), arguments.integer("gpus", gpus),
+                               arguments.text("hardware", hardware), arguments.text("memory_limit", memory_limit))
     explanation = Explanation(told)
     explanation.fits = fits
     return explanation
