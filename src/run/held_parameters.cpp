@@ -89,10 +89,15 @@ HeldParameters matrix_of(const Run& run, const OwnShares& own) {
   return held(run, {"model.embed_tokens.weight", {run.shape().vocab, run.shape().hidden}}, own);
 }
 
+HeldParameters norm_of(const Run& run, int stage, const OwnShares& own) {
+  if (stage + 1 < run.stages()) return {};
+  return held(run, {"model.norm.weight", {run.shape().hidden}}, own);
+}
+
 HeldParameters stage_of(const Run& run, int stage, const OwnShares& own) {
   const bool last = stage + 1 == run.stages();
   HeldParameters sum = times(held_by_layer(run, own), run.layers[stage].count);
-  if (last) sum += held(run, {"model.norm.weight", {run.shape().hidden}}, own);
+  sum += norm_of(run, stage, own);
   if (run.sharded_vocabulary()) return sum;
   const HeldParameters matrix = matrix_of(run, own);
   if (stage == 0) sum += matrix;
@@ -105,6 +110,16 @@ HeldParameters vocabulary_of(const Run& run, const OwnShares& own) {
   HeldParameters sum = matrix_of(run, own);
   sum += run.shape().tied_embeddings ? gradient_alone(sum) : HeldParameters(sum);
   return sum;
+}
+
+// In bf16 none; in f32 and f64 all that do not pass: a sharded vocabulary and the final norm stay.
+std::int64_t own_masters(const Run& run, const std::vector<int>& stages, const OwnShares& own,
+                         const DeviceParameters& held) {
+  if (run.precision == model::Precision::BF16) return 0;
+  if (run.states != schedule::ReplicaStates::Passing) return held.all.states;
+  std::int64_t count = held.vocabulary.states;
+  for (const int stage : stages) count += run.sharded_vocabulary() ? norm_of(run, stage, own).states : 0;
+  return count;
 }
 
 // Distinct shares of all ranks. Shares between the first and the last count as equal.
@@ -149,6 +164,7 @@ DeviceParameters held_by_device(const Run& run, const std::vector<int>& stages) 
     if (run.sharded_vocabulary()) held.vocabulary = vocabulary_of(run, own);
     held.all = held.vocabulary;
     for (const int stage : stages) held.all += stage_of(run, stage, own);
+    held.own_masters = own_masters(run, stages, own, held);
     if (held.all.states >= fullest.all.states) fullest = held;
   }
   return fullest;

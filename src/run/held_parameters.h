@@ -33,6 +33,7 @@ HeldParameters vocabulary_held(const Run& run);
 // The stages, and the vocabulary if it is sharded, on the rank that holds the most of their states.
 struct DeviceParameters {
   HeldParameters all, vocabulary;
+  std::int64_t own_masters = 0;  // states of weights that are their own masters
 };
 DeviceParameters held_by_device(const Run& run, const std::vector<int>& stages);
 

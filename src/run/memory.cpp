@@ -16,17 +16,16 @@ namespace {
 
 // Weights, gradients and optimizer states of a device; members that depend on the schedule stay 0.
 model::DeviceMemory standing_memory(const Run& run, const std::vector<int>& stages) {
-  const auto [held, vocabulary] = held_by_device(run, stages);
+  const auto [held, vocabulary, own_masters] = held_by_device(run, stages);
   const Bytes tables = run.options.data.seq_len * (run.shape().head_dim() / 2) * 2;
   const Bytes element = element_size(run.precision), accumulator = accumulator_size(run.precision);
   const bool passing = run.states == schedule::ReplicaStates::Passing;
-  const bool own_masters = run.precision == model::Precision::BF16 || passing;
   const HeldParameters standing = passing ? vocabulary : held;
   model::DeviceMemory memory;
   memory.weights = standing.weights * element + tables * accumulator;  // sines and cosines of the rotation
   memory.gradients = standing.gradients * accumulator * gradient_buffers(run.options);
   if (passing) memory.gradients += (held.own_gradients - vocabulary.own_gradients) * accumulator;
-  memory.optimizer = (own_masters ? 3 : 2) * accumulator * held.states;
+  memory.optimizer = accumulator * (3 * held.states - own_masters);
   if (has_replicas(run)) memory.transfers = accumulator * replica_room(run, held.longest);
   return memory;
 }

@@ -93,6 +93,34 @@ TEST(VocabularyMemory, IsAsPredictedAndHoldsTwoTilesOfLogitsAtMost) {
   }
 }
 
+// The vocabulary's matrices are not gathered anew for each use, so in f32 they are their own masters.
+TEST(VocabularyMemory, OfStatesOverReplicasIsAsPredictedToTheByte) {
+  for (const char* precision : {"f32", "f64", "bf16"}) {
+    for (const char* shard : {"optimizer", "weights"}) {
+      for (const bool sharded : {false, true}) {
+        SCOPED_TRACE(std::string(precision) + " " + shard + (sharded ? ", sharded" : ""));
+        run::Options options = small_options("slimpipe", 2, 4, precision);
+        options.model.shape.vocab = 301;
+        options.schedule.vocabulary_parallel = sharded;
+        options.parallel.dp = options.train.batch = 2;
+        options.parallel.shard = shard;
+        const run::Run run = planned(options);
+        std::vector<Bytes> held(4);
+        on_ranks(run, [&](comm::Communicator& world) {
+          const train::Trainer trainer(run, world);
+          held[world.rank()] = trainer.ledger().live(Category::Optimizer);
+        });
+        std::vector<Bytes> most(2);
+        for (int rank = 0; rank < 4; ++rank) {
+          Bytes& of_device = most[run.mesh.coordinates_of(rank).pipeline];
+          of_device = std::max(of_device, held[rank]);
+        }
+        for (int device = 0; device < 2; ++device) EXPECT_EQ(run.predicted[device].optimizer, most[device]);
+      }
+    }
+  }
+}
+
 struct LogitsCase {
   std::int64_t vocabulary;
   int slices;
