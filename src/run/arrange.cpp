@@ -2,6 +2,9 @@
 #include "run/arrange.h"
 
 #include <algorithm>
+#include <cctype>
+#include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -108,6 +111,25 @@ schedule::StageCosts costs_of(const ScheduleOptions& chosen) {
           .limit = static_cast<Bytes>(chosen.in_flight * static_cast<double>(chosen.chunks))};
 }
 
+bool has_letter(std::string_view text, char letter) {
+  const auto is_part = [&](std::size_t at) { return at < text.size() && std::isalnum(text[at] & 0xFF) != 0; };
+  for (std::size_t at = text.find(letter); at != std::string_view::npos; at = text.find(letter, at + 1)) {
+    if (!is_part(at - 1) && !is_part(at + 1)) return true;
+  }
+  return false;
+}
+
+// A generator's message speaks of p, v and n: appends the keys that set those that it has.
+std::string with_keys(const std::string& message) {
+  constexpr std::pair<char, std::string_view> kKeys[] = {
+      {'p', "parallel.pp"}, {'v', "schedule.chunks"}, {'n', "schedule.slices"}};
+  std::vector<std::string> named;
+  for (const auto& [letter, key] : kKeys) {
+    if (has_letter(message, letter)) named.push_back(std::string(1, letter) + " is " + std::string(key));
+  }
+  return "schedule.name: " + message + (named.empty() ? "" : " (" + join(named, ", ") + ")");
+}
+
 }  // namespace
 
 schedule::Request request_of(const Options& options, std::int64_t micro_batches) {
@@ -120,8 +142,10 @@ schedule::Request request_of(const Options& options, std::int64_t micro_batches)
   return request;
 }
 
-schedule::Schedule generate(const Options& options, std::int64_t micro_batches) {
+schedule::Schedule generate(const Options& options, std::int64_t micro_batches) try {
   return schedule::generate(options.schedule.name, request_of(options, micro_batches));
+} catch (const InputError& error) {
+  throw InputError(with_keys(error.what()));
 }
 
 schedule::Schedule arrange(Options& options) {

@@ -103,6 +103,22 @@ TEST(Resolve, RefusesMoreDevicesThanLayers) {
   EXPECT_NE(refusal([](auto& o) { o.parallel.layers.list = {7, 2}; }), "");
 }
 
+TEST(Resolve, TellsTheKeysOfTheLettersInAGeneratorsMessage) {
+  EXPECT_EQ(
+      refusal([](auto& o) {
+        o.schedule.name = "1f1b";
+        o.schedule.slices = 8;
+      }),
+      "schedule.name: 1f1b does not slice micro-batches: n = 8; use n = 1, or seq1f1b or slimpipe (n is "
+      "schedule.slices)");
+  EXPECT_EQ(refusal([](auto& o) {
+              o.schedule.name = "dualpipe-v";
+              o.schedule.slices = 1;
+              o.schedule.chunks = 3;
+            }),
+            "schedule.name: dualpipe-v needs v = 2, got 3 (v is schedule.chunks)");
+}
+
 TEST(Resolve, RefusesMoreSlicesThanTokens) {
   const std::string refused = refusal([](auto& o) {
     o.data.seq_len = 4;
