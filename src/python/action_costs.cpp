@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "base/text.h"
+#include "python/shown.h"
 #include "schedule/program_words.h"
 #include "schedule/text.h"
 
@@ -30,8 +30,7 @@ Seconds seconds_of(nb::callable function, const Op& op) {
     if (PyErr_ExceptionMatches(PyExc_TypeError) == 0 && !PyLong_CheckExact(answer.ptr()))
       throw nb::python_error();
     PyErr_Clear();
-    throw InputError(what(op) + ": the function returned " + printable(nb::repr(answer).c_str()) +
-                     "; expected seconds");
+    throw InputError(what(op) + ": the function returned " + shown(answer) + "; expected seconds");
   }
   return sim::checked_seconds(what(op), seconds);
 }

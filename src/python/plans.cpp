@@ -92,6 +92,9 @@ sim::Work work_of(const MachineWork& asked, const schedule::Schedule& schedule,
   sim::Work work{.shape = shape_of(asked.model)};
   work.mesh = {.tensor = asked.tensor, .context = asked.context, .pipeline = schedule.device_count()};
   mesh::validate(work.mesh);
+  require(asked.context <= asked.seq_len, "context = " + std::to_string(asked.context) +
+                                              " is more than the " + std::to_string(asked.seq_len) +
+                                              " tokens of seq_len");
   require_tensor(work.shape, asked.tensor);
   require(schedule.stages <= work.shape.layers, "model: " + std::to_string(work.shape.layers) +
                                                     " layers are fewer than " +

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "python/interruption.h"
+#include "python/shown.h"
 #include "schedule/text.h"
 
 namespace penstock::python {
@@ -27,11 +28,11 @@ int checked(std::int64_t value, const char* what, int most) {
                    std::to_string(most - 1));
 }
 
-std::string shown(nb::handle value) { return printable(nb::repr(value).c_str()); }
-
 // Floats are refused: 1.5 is not a stage. NumPy's integers have __index__; so have its arrays, which then
 // raise TypeError. Other exceptions of an __index__ propagate.
 int number_in(nb::handle value, const char* what, int most) {
+  if (PyBool_Check(value.ptr()))
+    throw InputError(std::string(what) + " " + shown(value) + " is not an integer");
   const nb::object index = nb::steal(PyNumber_Index(value.ptr()));
   if (!index.is_valid()) {
     if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) throw nb::python_error();

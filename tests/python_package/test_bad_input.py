@@ -195,6 +195,8 @@ class BadInput(unittest.TestCase):
         self.refused("position 0: kind 'X' is unknown; expected F, B, I or W", lambda: penstock.Schedule([[("X", 0, 0)]]))
         self.refused("position 0: kind '\\udcff' is unknown", lambda: penstock.Schedule([[("\udcff", 0, 0)]]))
         self.refused("position 0: kind 7 is unknown", lambda: penstock.Schedule([[(7, 0, 0)]]))
+        self.refused("position 0: stage True is not an integer", lambda: penstock.Schedule([[("F", True, 0)]]))
+        self.refused("position 0: stage <int> is too large", lambda: penstock.Schedule([[("F", 10**5000, 0)]]))
         self.refused("position 0: stage -1 must be from 0", lambda: penstock.Schedule([[("F", -1, 0)]]))
         self.refused("slice 40000 must be from 0 to 32766", lambda: penstock.Schedule([[("F", 0, 0, 40000)]]))
         self.refused("('F', 0) is not an action", lambda: penstock.Schedule([[("F", 0)]]))
@@ -324,6 +326,8 @@ class BadInput(unittest.TestCase):
         self.refused("name = 7 is neither", lambda: penstock.Hardware(7))
         self.refused("tensor = 3 does not divide model.heads = 32", lambda: penstock.schedule(**SLIMPIPE).simulate(
             costs=penstock.Hardware("h100").costs("llama-7b", 4096, tensor=3)))
+        self.refused("context = 8192 is more than the 4096 tokens of seq_len", lambda: penstock.schedule("1f1b", p=2, m=4).simulate(
+            costs=penstock.Hardware("h100").costs("llama-7b", 4096, context=8192)))
 
     def test_an_illegal_schedule_is_not_simulated(self):
         self.refused("own: not a legal schedule", penstock.Schedule([["0B0", "0F0"]]).simulate, penstock.NoAnswer)
