@@ -246,7 +246,7 @@ std::string options_markdown() {
   return "# The keys of a run file\n\n"
          "Generated from the table that also drives the reader, the command line and the help. Every key can "
          "also be given on the\n"
-         "command line, as `--section.key value`.\n\n" +
+         "command line of `train` and `simulate`, as `--section.key value`.\n\n" +
          print_markdown(describe(defaults));
 }
 
