@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+#include <utility>
+
 #include "plan/plan_print.h"
 #include "plan/run_file.h"
 #include "plan/simulated_step.h"
@@ -124,6 +127,29 @@ TEST(StepCost, ExposesAsManyTransfersOfInterleavedStagesAsASimulation) {
     EXPECT_NEAR(closed_form(w, layout, on).transfers / stage_transfer(on.hardware, mesh, bytes),
                 exposed_transfers(w, layout), 1e-6)
         << print_layout(layout);
+  }
+}
+
+// Copies so slow that all work waits for them.
+TEST(StepCost, ChargesOnlyCopiesOfRecordsThatLeave) {
+  const auto seconds = [](int pipeline, ScheduleKind schedule, int slices, double offload) {
+    Layout layout = layout_on({.pipeline = pipeline}, schedule);
+    layout.slices = slices;
+    layout.offload = offload;
+    Cluster on = cluster_for(layout);
+    on.hardware.node.host_link_gbps = 1;
+    const Workload w = llama_7b(false);
+    return std::pair{closed_form(w, layout, on).copies, simulate_step(w, on, layout)->result.makespan};
+  };
+  for (const auto& [pipeline, schedule, slices] : {std::tuple{1, ScheduleKind::OneFOneB, 1},
+                                                   {4, ScheduleKind::OneFOneB, 1},
+                                                   {2, ScheduleKind::SlimPipe, 2},
+                                                   {8, ScheduleKind::OneFOneB, 1},
+                                                   {2, ScheduleKind::GPipe, 1},
+                                                   {4, ScheduleKind::SlimPipe, 8}}) {
+    const auto [copies, step] = seconds(pipeline, schedule, slices, 1);
+    const Seconds waits = step - seconds(pipeline, schedule, slices, 0).second;
+    EXPECT_NEAR(copies, waits, 0.15 * waits) << name_of(schedule) << " p" << pipeline;
   }
 }
 
