@@ -21,7 +21,7 @@ std::vector<std::string> row_of(const Plan& plan, const Candidate& candidate) {
           percent(model_flops_utilization(plan.workload, plan.cluster, step)),
           gigabytes(static_cast<double>(memory.fullest.total())),
           gigabytes(static_cast<double>(memory.host)),
-          percent(candidate.cost.bubble_fraction()),
+          percent(candidate.bubble_fraction()),
           std::string(largest_overhead(candidate.cost).first)};
 }
 
@@ -72,7 +72,7 @@ std::string json_candidate(const Plan& plan, const Candidate& candidate) {
          ",\"simulated\":" + (candidate.simulated ? "true" : "false") + ",\"tokens_per_s_per_gpu\":" +
          exact_number(tokens_per_second_per_gpu(plan.workload, plan.cluster, step)) +
          ",\"mfu\":" + exact_number(model_flops_utilization(plan.workload, plan.cluster, step)) +
-         ",\"bubble_fraction\":" + exact_number(candidate.cost.bubble_fraction()) +
+         ",\"bubble_fraction\":" + exact_number(candidate.bubble_fraction()) +
          ",\"peak_bytes\":" + std::to_string(candidate.memory.fullest.total()) +
          ",\"host_bytes\":" + std::to_string(candidate.memory.host) + ",\"terms_s\":{" + join(terms, ",") +
          "},\"memory_bytes\":{" + join(memory, ",") + "}}";

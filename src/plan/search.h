@@ -43,9 +43,11 @@ struct Candidate {
   StepCost cost;
   FittedMemory memory;
   std::optional<Seconds> simulated;  // step time, if simulated
+  double simulated_bubble = 0;       // its idle share, as sim::Result::bubble_fraction
   model::MemoryTable predicted;      // of the devices of its run; empty until the run is laid out
 
   Seconds step() const { return simulated.value_or(cost.total()); }
+  double bubble_fraction() const { return simulated ? simulated_bubble : cost.bubble_fraction(); }
 };
 
 // The memory that the trainer predicts if the candidate was simulated, else the closed form.

@@ -23,6 +23,8 @@
 namespace penstock::plan {
 namespace {
 
+constexpr sim::ResultOptions kTimesOnly{.imbalance = false, .memory = false};
+
 // Whether the candidate is there, with any group of slices.
 bool contains(const std::vector<Candidate>& candidates, const Candidate& wanted) {
   return std::ranges::any_of(candidates, [&](const Candidate& candidate) {
@@ -248,8 +250,7 @@ std::optional<SimulatedStep> simulate_step(const Workload& workload, const Clust
   const std::optional<run::Run> run = run_of(workload, cluster, layout).run;
   if (!run) return {};
   SimulatedStep step{run::program_of(*run), {}};
-  step.result =
-      sim::evaluate(step.program, costs_of(workload, cluster, *run), {.imbalance = false, .memory = false});
+  step.result = sim::evaluate(step.program, costs_of(workload, cluster, *run), kTimesOnly);
   return step;
 }
 
@@ -266,7 +267,9 @@ std::optional<Candidate> as_its_run(const Workload& workload, const Cluster& clu
   for (const model::DeviceMemory& memory : run->predicted)
     candidate.memory.host = std::max(candidate.memory.host, memory.host);
   candidate.cost = step_cost(workload, candidate.layout, cluster.hardware, cluster.engine);
-  candidate.simulated = sim::simulate(run->program, costs_of(workload, cluster, *run)).timeline.makespan();
+  const sim::Result step = sim::evaluate(run->program, costs_of(workload, cluster, *run), kTimesOnly);
+  candidate.simulated = step.makespan;
+  candidate.simulated_bubble = step.bubble_fraction;
   candidate.predicted = std::move(run->predicted);
   candidate.memory.fits = candidate.memory.fits && host_holds(workload, cluster, candidate);
   return candidate;

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/plan_print.h"
+
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "plan/answer.h"
+#include "plan/simulated_step.h"
+
+namespace penstock::plan {
+namespace {
+
+Question asked_by(std::vector<std::string> words) {
+  words.insert(words.end(),
+               {"--model.name=", "--cluster.hardware=" PENSTOCK_SOURCE_DIR "/hardware/h100.toml"});
+  return read_question("", words);
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+// Four stages of one layer each: the output layer makes the last one's forward twice as long.
+const std::vector<std::string> kUneven{
+    "--model.layers=4",     "--model.hidden=1024",     "--model.ffn=2816",          "--model.heads=8",
+    "--model.vocab=128000", "--workload.seq_len=4096", "--workload.global_batch=8", "--cluster.gpus=4",
+    "--layout.pp=4",        "--layout.schedule=1f1b"};
+
+TEST(PlanPrint, TheBubbleOfASimulatedStepIsTheSimulations) {
+  const Plan plan = answer_for_layout(asked_by(kUneven));
+  const Candidate& candidate = plan.result.best.front();
+  const SimulatedStep step = simulate_step(plan.workload, plan.cluster, candidate.layout).value();
+  ASSERT_GT(step.result.bubble_fraction, 1.1 * candidate.cost.bubble_fraction());
+  EXPECT_TRUE(has(print_plan_json(plan), "\"bubble_fraction\":" + exact_number(step.result.bubble_fraction)));
+  EXPECT_TRUE(has(print_plan(plan), percent(step.result.bubble_fraction))) << print_plan(plan);
+}
+
+}  // namespace
+}  // namespace penstock::plan
