@@ -135,6 +135,13 @@ std::string number(double value, int decimals) {
   return text.data();
 }
 
+std::string two_digits(double value, int decimals) {
+  const double size = std::abs(value);
+  constexpr int kMost = 12;
+  while (size > 0 && decimals < kMost && size * std::pow(10, decimals) < 10) ++decimals;
+  return number(value, decimals);
+}
+
 std::string exact_number(double value) {
   if (!std::isfinite(value)) return "null";
   if (value == 0 && std::signbit(value)) return "-0.0";  // parsers read -0 as an integer

@@ -36,6 +36,10 @@ std::string instead_of(std::string_view word, std::span<const std::string_view> 
 // A fixed-point number with printf's rounding: number(0.125, 2) == "0.12".
 std::string number(double value, int decimals);
 
+// The same, with more decimals where a smaller number would have fewer than two digits: two_digits(0.0123, 1)
+// == "0.012".
+std::string two_digits(double value, int decimals);
+
 // Shortest text that parses back to the same double, also in JSON and TOML; "null" if not finite (JSON has no
 // NaN).
 std::string exact_number(double value);

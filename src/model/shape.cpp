@@ -158,9 +158,9 @@ std::vector<LayerRange> split_layers(std::int64_t layers, int stages,
                                      const std::vector<std::int64_t>& wanted) {
   require(stages <= layers, std::to_string(stages) + " stages need at least as many layers; model.layers = " +
                                 std::to_string(layers) + ": use fewer devices or chunks");
-  require(wanted.empty() || wanted.size() == static_cast<std::size_t>(stages),
-          "parallel.layers has " + std::to_string(wanted.size()) + " entries; there are " +
-              std::to_string(stages) + " stages");
+  require(
+      wanted.empty() || wanted.size() == static_cast<std::size_t>(stages),
+      "parallel.layers has " + counted(std::ssize(wanted), "number") + " for " + counted(stages, "stage"));
   std::vector<LayerRange> ranges;
   std::int64_t first = 0;
   for (int stage = 0; stage < stages; ++stage) {

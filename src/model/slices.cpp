@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "base/whole.h"
 
 namespace penstock::model {
@@ -12,9 +13,10 @@ std::vector<TokenRange> cut_into_slices(Tokens tokens, int n, Tokens unit) {
   PENSTOCK_CHECK(tokens > 0 && n > 0 && unit > 0, "sizes of slices are positive");
   const Tokens units = ceil_div(tokens, unit);
   if (n > units) {
-    throw InputError("schedule.slices = " + std::to_string(n) + " is more than the " + std::to_string(units) +
-                     (unit == 1 ? " tokens" : " units of " + std::to_string(unit) + " tokens") +
-                     " of a sequence; use at most " + std::to_string(units));
+    throw InputError("schedule.slices = " + std::to_string(n) + " is more than the " +
+                     counted(units, unit == 1 ? "token" : "unit") +
+                     (unit == 1 ? "" : " of " + counted(unit, "token")) + " of a sequence; use at most " +
+                     std::to_string(units));
   }
   // Shorter slices come last, where they attend to the most keys. A last slice with a partial unit counts as
   // a longer one; otherwise it would be more than one unit shorter.

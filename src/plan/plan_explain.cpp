@@ -26,12 +26,12 @@ Rows rows_of(const StepCost& cost) {
 }
 
 std::string print_device(const model::DeviceMemory& memory, const std::string& name, double limit) {
-  std::string text = "  device " + name + ": " + number(static_cast<double>(memory.total()) / 1e9, 2) +
-                     " of " + number(limit / 1e9, 2) + " GB =";
+  std::string text = "  device " + name + ": " + gigabytes(as_double(memory.total()), 2) + " of " +
+                     gigabytes(limit, 2) + " GB =";
   for (const auto& [category, bytes] : model::categories(memory)) {
-    if (bytes > 0) text += " " + std::string(category) + " " + number(static_cast<double>(bytes) / 1e9, 2);
+    if (bytes > 0) text += " " + std::string(category) + " " + gigabytes(as_double(bytes), 2);
   }
-  if (memory.host > 0) text += "; on the host " + number(static_cast<double>(memory.host) / 1e9, 2);
+  if (memory.host > 0) text += "; on the host " + gigabytes(as_double(memory.host), 2);
   return text + "\n";
 }
 
@@ -217,15 +217,14 @@ std::string print_nearest_miss(const Plan& plan) {
   const Candidate& miss = *result.nearest_miss;
   const std::string then = "; it would fit with: " + what_would_fit(plan.workload, plan.cluster, miss);
   if (only_hosts_lack(plan.workload, plan.cluster, miss)) {
-    return "nothing fits on hosts of " + number(bytes_of_a_host(plan.cluster) / 1e9, 2) + " GB; nearest is " +
+    return "nothing fits on hosts of " + gigabytes(bytes_of_a_host(plan.cluster), 2) + " GB; nearest is " +
            print_layout(miss.layout) + " with " +
-           number(bytes_on_a_host(plan.workload, plan.cluster, miss) / 1e9, 2) + " GB on one" + then;
+           gigabytes(bytes_on_a_host(plan.workload, plan.cluster, miss), 2) + " GB on one" + then;
   }
   const auto largest = model::largest_category(miss.memory.fullest);
-  return "nothing fits in " + number(plan.cluster.limit / 1e9, 2) + " GB; nearest is " +
-         print_layout(miss.layout) + " with " +
-         number(static_cast<double>(miss.memory.fullest.total()) / 1e9, 2) + " GB, of which " +
-         std::string(largest.first) + " " + number(static_cast<double>(largest.second) / 1e9, 2) + then;
+  return "nothing fits in " + gigabytes(plan.cluster.limit, 2) + " GB; nearest is " +
+         print_layout(miss.layout) + " with " + gigabytes(as_double(miss.memory.fullest.total()), 2) +
+         " GB, of which " + std::string(largest.first) + " " + gigabytes(as_double(largest.second), 2) + then;
 }
 
 }  // namespace penstock::plan

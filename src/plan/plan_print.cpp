@@ -9,18 +9,16 @@
 namespace penstock::plan {
 namespace {
 
-std::string gigabytes(double bytes) { return number(bytes / 1e9, 1); }
-
 std::vector<std::string> row_of(const Plan& plan, const Candidate& candidate) {
   const Seconds step = candidate.step();
   const auto& memory = candidate.memory;
   return {print_layout(candidate.layout),
-          number(step, 2),
+          two_digits(step, 2),
           candidate.simulated ? "sim" : "",
           number(tokens_per_second_per_gpu(plan.workload, plan.cluster, step), 0),
           percent(model_flops_utilization(plan.workload, plan.cluster, step)),
-          gigabytes(static_cast<double>(memory.fullest.total())),
-          gigabytes(static_cast<double>(memory.host)),
+          gigabytes(as_double(memory.fullest.total()), 1),
+          gigabytes(as_double(memory.host), 1),
           percent(candidate.bubble_fraction()),
           std::string(largest_overhead(candidate.cost).first)};
 }
@@ -31,8 +29,9 @@ std::string print_candidates(const Plan& plan, const std::vector<Candidate>& can
   return columns(rows, "lrrrrrrrl");
 }
 
+// 0 without a search.
 double judged_per_second(const SearchResult& result) {
-  return static_cast<double>(result.judged()) / std::max(result.seconds, 1e-9);
+  return result.seconds > 0 ? static_cast<double>(result.judged()) / result.seconds : 0;
 }
 
 std::string print_rejections(const SearchResult& result) {
@@ -86,6 +85,8 @@ std::string json_list(const Plan& plan, const std::vector<Candidate>& candidates
 
 }  // namespace
 
+std::string gigabytes(double bytes, int decimals) { return two_digits(bytes / 1e9, decimals); }
+
 std::string print_layout(const Layout& layout) {
   std::string text = print_mesh(layout.mesh) + " " + std::string(name_of(layout.schedule));
   if (layout.slices > 1) text += " n" + std::to_string(layout.slices);
@@ -109,7 +110,7 @@ std::string print_question(const Plan& plan) {
   return std::string(plan.workload.model.name) + ", " + std::to_string(plan.workload.global_batch) +
          " sequences of " + std::to_string(plan.workload.seq_len) + " tokens on " +
          std::to_string(plan.cluster.gpus) + " " + printable(plan.cluster.hardware.device.name) + ", " +
-         gigabytes(plan.cluster.limit) + " GB a device, engine " + printable(plan.cluster.engine.name);
+         gigabytes(plan.cluster.limit, 1) + " GB a device, engine " + printable(plan.cluster.engine.name);
 }
 
 std::string print_plan(const Plan& plan) {
@@ -121,7 +122,8 @@ std::string print_plan(const Plan& plan) {
     text += "\nThe first, term by term\n" +
             explain(plan.workload, plan.cluster, result.best[0], /*ends_only=*/true);
   text += "\nLeast time by memory (Pareto)\n" + print_candidates(plan, result.pareto);
-  text += "\nRejected\n" + print_rejections(result);
+  if (const std::string rejections = print_rejections(result); !rejections.empty())
+    text += "\nRejected\n" + rejections;
   text += "\n" + std::to_string(result.candidates) + " candidates, " + std::to_string(result.judged()) +
           " judged by memory, " + std::to_string(result.fitting()) + " fit and are timed; " +
           number(result.seconds, 3) + " s, " + number(judged_per_second(result), 0) + " judged/s\n";

@@ -30,6 +30,9 @@ std::string explain(const Workload& workload, const Cluster& cluster, const Cand
 // When nothing fits: the nearest miss, its largest category, and a change that would make it fit. One line.
 std::string print_nearest_miss(const Plan& plan);
 
+// In units of 1e9 bytes, with more decimals for small ones.
+std::string gigabytes(double bytes, int decimals);
+
 // A layout in one line.
 std::string print_layout(const Layout& layout);
 

@@ -30,7 +30,7 @@ std::string arithmetic(const Workload& workload, const Cluster& cluster, const C
          print_count(tokens) + " tokens and " + print_count(model_flops(workload)) +
          "FLOP a step\n# predicted: " + number(candidate.step(), 4) + " s a step, " +
          number(100 * model_flops_utilization(workload, cluster, candidate.step()), 1) + " % MFU, " +
-         number(static_cast<double>(candidate.memory.fullest.total()) / 1e9, 3) + " GB on device " +
+         gigabytes(as_double(candidate.memory.fullest.total()), 3) + " GB on device " +
          std::to_string(candidate.memory.rank) + "\n" + note_of_expert_load(workload, candidate.layout) +
          (workload.card ? "# on cards: penstock train FILE --train.device cuda\n\n" : "\n");
 }

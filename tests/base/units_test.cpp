@@ -32,6 +32,17 @@ TEST(Units, SizesAreReadWithTheirUnitAlone) {
     EXPECT_THROW(parse_bytes(wrong), InputError) << wrong;
 }
 
+TEST(Text, SmallNumbersKeepTwoDigits) {
+  EXPECT_EQ(two_digits(12.345, 1), "12.3");
+  EXPECT_EQ(two_digits(1.25, 2), "1.25");
+  EXPECT_EQ(two_digits(0.99, 1), "0.99");
+  EXPECT_EQ(two_digits(1, 1), "1.0");
+  EXPECT_EQ(two_digits(0.0123, 1), "0.012");
+  EXPECT_EQ(two_digits(-0.0123, 1), "-0.012");
+  EXPECT_EQ(two_digits(3e-6, 2), "0.0000030");
+  EXPECT_EQ(two_digits(0, 1), "0.0");
+}
+
 TEST(Text, IntegersAreReadWholeWithAMinusAlone) {
   EXPECT_EQ(parse_integer("-5").value_or(0), -5);
   for (const char* wrong : {"", "+5", " 5", "5 ", "5.0", "99999999999999999999"})

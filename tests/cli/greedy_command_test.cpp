@@ -130,7 +130,7 @@ TEST(GreedyCommand, TakesTheTimesThatARunMeasured) {
   EXPECT_GT(simulated("greedy"), 0);
   EXPECT_GT(simulated("v-half"), 0);
   expect_greedy_refused({"simulate", "--schedule", "greedy", "-p", "4", "-m", "8", "--costs", run},
-                        "the run has 2 devices, 4 stages and 1 slices, the schedule 4 devices");
+                        "the run has 2 devices, 4 stages and 1 slice, the schedule 4 devices");
   const std::string whole = recorded_run(scratch, "slimpipe", "4");
   expect_greedy_refused(
       {"simulate", "--schedule", "greedy", "-p", "2", "-m", "4", "-v", "1", "--costs", whole},

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "failure.h"
 #include "model/parameters.h"
 
 namespace penstock::model {
@@ -56,7 +57,8 @@ TEST(Shape, SplitsLayersEvenlyAndLosesNone) {
 TEST(Shape, RefusesSplitsThatDoNotFit) {
   EXPECT_EQ(split_layers(12, 2, {7, 5})[1], (LayerRange{7, 5}));
   EXPECT_THROW(split_layers(4, 5), InputError);
-  EXPECT_THROW(split_layers(4, 2, {4}), InputError);
+  EXPECT_EQ(failure<InputError>([] { split_layers(4, 2, {4}); }),
+            "parallel.layers has 1 number for 2 stages");
   EXPECT_THROW(split_layers(4, 2, {4, 0}), InputError);
   EXPECT_THROW(split_layers(4, 2, {3, 2}), InputError);
 }

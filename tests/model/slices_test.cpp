@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "failure.h"
 
 namespace penstock::model {
 namespace {
@@ -36,6 +37,10 @@ TEST(Slices, CoverEveryTokenOnceInOrderAndDifferByAtMostOneUnit) {
 TEST(Slices, MoreSlicesThanTokensAreRefused) {
   EXPECT_THROW(cut_into_slices(7, 8), InputError);
   EXPECT_THROW(cut_into_slices(256, 3, 128), InputError);
+  EXPECT_EQ(failure<InputError>([] { cut_into_slices(1, 2); }),
+            "schedule.slices = 2 is more than the 1 token of a sequence; use at most 1");
+  EXPECT_EQ(failure<InputError>([] { cut_into_slices(100, 2, 128); }),
+            "schedule.slices = 2 is more than the 1 unit of 128 tokens of a sequence; use at most 1");
 }
 
 }  // namespace

@@ -33,5 +33,26 @@ TEST(PlanPrint, TheBubbleOfASimulatedStepIsTheSimulations) {
   EXPECT_TRUE(has(print_plan(plan), percent(step.result.bubble_fraction))) << print_plan(plan);
 }
 
+TEST(PlanPrint, SmallFiguresKeepTwoDigits) {
+  Question question = asked_by(kUneven);
+  question.workload.model.shape = {
+      .layers = 4, .hidden = 64, .ffn = 128, .heads = 4, .kv_heads = 4, .vocab = 300};
+  const Plan plan = answer_for_layout(question);
+  for (const std::string& text :
+       {print_plan(plan), explain(plan.workload, plan.cluster, plan.result.best[0])}) {
+    EXPECT_TRUE(has(text, " weights 0.00")) << text;
+    for (const char* lost : {"0.00 ", "0.00;", "0.01 "})
+      EXPECT_FALSE(has(text, lost)) << lost << "in " << text;
+  }
+}
+
+TEST(PlanPrint, NothingIsRejectedOrSearchedForOneLayout) {
+  Plan plan = answer_for_layout(asked_by(kUneven));
+  EXPECT_FALSE(has(print_plan(plan), "Rejected"));
+  EXPECT_TRUE(has(print_plan_json(plan), "\"candidates_per_s\":0}"));
+  plan.result.rejected[0] = 1;
+  EXPECT_TRUE(has(print_plan(plan), "Rejected\n  1"));
+}
+
 }  // namespace
 }  // namespace penstock::plan

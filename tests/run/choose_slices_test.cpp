@@ -82,6 +82,8 @@ TEST(ChooseSlices, ChoosesChunksAloneAndForUnslicedSchedules) {
   const run::Run plain = resolve(options_of("1f1b", 0, 0), machine_of(false));
   EXPECT_EQ(plain.options.schedule.slices, 1);
   EXPECT_EQ(plain.options.schedule.chunks, 1);
+  const std::string note = plain.note(Topic::Schedule);
+  EXPECT_EQ(note.rfind("1 slice and 1 chunk: ", 0), 0) << note;
 }
 
 // Greedy's order depends on the times of the stages, which a large vocabulary makes unequal.

@@ -194,8 +194,7 @@ std::string explain_today(const Plan& plan, const Question& question) {
   for (const Change& change : changes) {
     text += "  " + number(change.candidate.step(), 3) + " s (" +
             percent(change.candidate.step() / today.step() - 1) + "), " +
-            number(static_cast<double>(change.candidate.memory.fullest.total()) / 1e9, 1) +
-            " GB: " + change.text + "\n";
+            gigabytes(as_double(change.candidate.memory.fullest.total()), 1) + " GB: " + change.text + "\n";
   }
   return text;
 }

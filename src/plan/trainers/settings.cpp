@@ -54,7 +54,7 @@ Settings settings_of(const Trainer& trainer, const Workload& workload, const Lay
 std::string print_settings(const Trainer& trainer, const Plan& plan, const Candidate& candidate) {
   const std::string head = "# " + print_question(plan) + "\n# " + print_layout(candidate.layout) + ": " +
                            number(candidate.step(), 3) + " s a step, " +
-                           number(static_cast<double>(candidate.memory.fullest.total()) / 1e9, 1) +
+                           gigabytes(as_double(candidate.memory.fullest.total()), 1) +
                            " GB on the fullest device, predicted\n# for " + std::string(trainer.version) +
                            "\n" + lack_of(trainer, plan.workload.model.shape);
   const Settings settings = settings_of(trainer, plan.workload, candidate.layout);

@@ -102,10 +102,8 @@ std::vector<Candidate> candidates_of(const Options& options, const Machine& mach
 std::string note_of(const Options& options, const Candidate& chosen, std::size_t simulated,
                     bool least_memory) {
   std::string what;
-  if (opens_slices(options.schedule)) what = std::to_string(chosen.slices) + " slices";
-  if (options.schedule.chunks == 0)
-    what += (what.empty() ? "" : " and ") + std::to_string(chosen.chunks) +
-            (chosen.chunks == 1 ? " chunk" : " chunks");
+  if (opens_slices(options.schedule)) what = counted(chosen.slices, "slice");
+  if (options.schedule.chunks == 0) what += (what.empty() ? "" : " and ") + counted(chosen.chunks, "chunk");
   return what + (least_memory ? ": within 1 % of the fastest of " : ": the fastest of ") +
          std::to_string(simulated) + " in simulation, " + print_seconds(chosen.seconds) +
          (least_memory ? ", with least memory" : "");

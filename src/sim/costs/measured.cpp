@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "schedule/exchange/time.h"
 #include "schedule/meeting.h"
 #include "schedule/program_index.h"
@@ -75,8 +76,8 @@ Timeline begun_together(const Program& program, Timeline timeline) {
 }
 
 std::string text_of(const TableExtent& extent) {
-  return std::to_string(extent.devices) + " devices, " + std::to_string(extent.stages) + " stages and " +
-         std::to_string(extent.slices) + " slices";
+  return counted(extent.devices, "device") + ", " + counted(extent.stages, "stage") + " and " +
+         counted(extent.slices, "slice");
 }
 
 }  // namespace
