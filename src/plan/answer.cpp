@@ -13,7 +13,7 @@
 namespace penstock::plan {
 namespace {
 
-// Exchange is nearly free in closed form, so a search without simulation excludes it.
+// The closed form of exchange is rough, so a search without simulation excludes it.
 SearchSpace space_of_search(const Question& question) {
   if (question.cluster.trainer) return space_for(*question.cluster.trainer, question.options);
   SearchSpace space = space_of(question.options);

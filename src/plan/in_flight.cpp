@@ -256,4 +256,13 @@ double ramp_slots(ScheduleKind kind, const PipelineShape& shape) {
   return form.ramp == nullptr ? x.p - 1 : form.ramp(x);
 }
 
+double exchange_share(const PipelineShape& shape, bool whole_slices) {
+  const Letters x = letters_of(shape, 0);
+  if (x.n <= (whole_slices ? 2 : 1)) return 0;
+  if (!whole_slices || x.p > 2) return std::max(0.0, 1 - (x.p - 1) / everything(x));
+  // Two devices run neighbouring slices, except at the change of micro-batches or of chunks.
+  const double turn = turn_of_group(shape), changes = turn > 2 ? x.m * x.n / turn * (x.v - 1) : 0;
+  return (x.m - 1 + changes) / everything(x);
+}
+
 }  // namespace penstock::plan

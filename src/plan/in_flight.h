@@ -80,4 +80,8 @@ std::vector<int> groups_to_try(ScheduleKind kind, const PipelineShape& shape);
 // slots.
 double ramp_slots(ScheduleKind kind, const PipelineShape& shape);
 
+// Share of slimpipe's slots in which attention is exchanged: where all devices run the same kind of work, on
+// slices of which some are longer than others by a slice, or, if only whole slices move, by two.
+double exchange_share(const PipelineShape& shape, bool whole_slices);
+
 }  // namespace penstock::plan

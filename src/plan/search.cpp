@@ -230,7 +230,7 @@ void Worker::miss(const Candidate& candidate, Rejection why) {
   count(why);
 }
 
-// Exchange looks free in closed form, so the front has it only if the space has nothing else.
+// The closed form of exchange is rough, so the front has it only if the space has nothing else.
 void Worker::remember(const Candidate& candidate) {
   remember(candidate, best_);
   const bool exchanges = candidate.layout.exchange != ExchangeMode::Off;

@@ -42,7 +42,7 @@ inline constexpr std::int64_t kMostTriedActions = 2'000'000;
 // those beyond kMostTriedActions in all. Then predicts the memory of the `count` fastest as the trainer does,
 // and while none fits, of the next `count`; `any_offload` as in as_its_run. result.best becomes the
 // candidates that fit, by simulated step, then other candidates without exchange that the trainer does not
-// refuse, in closed form. Others with exchange are dropped, since the closed form takes it as perfect. If
+// refuse, in closed form. Others with exchange are dropped, since its closed form is rough. If
 // result.best becomes empty, sets the nearest miss, or a refusal: the trainer's, or that all have exchange
 // and are too long to simulate.
 void simulate_best(const Workload& workload, const Cluster& cluster, SearchResult& result, std::size_t count,

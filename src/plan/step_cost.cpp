@@ -109,17 +109,17 @@ double attention_imbalance(const Layout& layout, double share) {
   return layout.exchange == ExchangeMode::Paired ? 1.25 / layout.slices : 0.0;
 }
 
-// Per slot and layer: K and V of about (p−1)/6 slices if paired, a third more if levelled, and Q and O of the
-// slice (h numbers per token each, in parts). Overlaps with the layer's attention.
+// Per layer of a slot that exchanges: K and V of about (p−1)/6 slices if paired, a third more if levelled,
+// and Q and O of the slice (h numbers per token each, in parts). Overlaps with the layer's attention.
 Seconds exchange_of_step(const Case& c, double layers, Seconds attention) {
-  const auto& layout = c.layout;
-  if (layout.exchange == ExchangeMode::Off) return 0;
-  const double slices = (c.p() - 1) / 6 * (layout.exchange == ExchangeMode::Levelled ? 4.0 / 3 : 1.0);
+  if (c.layout.exchange == ExchangeMode::Off) return 0;
+  const bool paired = c.layout.exchange == ExchangeMode::Paired;
+  const double slices = (c.p() - 1) / 6 * (paired ? 1.0 : 4.0 / 3);
   const double keys = c.number_bytes() * as_double(model::key_value_bytes(c.held(), 1)),
                queries = 2 * c.number_bytes() * as_double(c.shape().query_width());
   const double bytes = c.tokens() / c.t() * (slices * keys + queries);
-  return c.units() * layers * 3 *
-         std::max(0.0, stage_transfer(c.hardware, layout.mesh, bytes) - attention / 3);
+  return exchange_share(pipeline_shape(c.workload, c.layout), paired) * c.units() * layers * 3 *
+         std::max(0.0, stage_transfer(c.hardware, c.layout.mesh, bytes) - attention / 3);
 }
 
 // Transfers that overlap with compute are exposed only in warm-up and cool-down: once along the pipeline, and

@@ -5,11 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 
 #include "base/error.h"
 #include "model/memory/terms.h"
+#include "schedule/exchange/plan.h"
 #include "schedule/generators/generator.h"
+#include "schedule/passes/compute.h"
 #include "schedule/unit_times.h"
 
 namespace penstock::plan {
@@ -173,6 +176,34 @@ TEST(InFlight, ScheduleNamesAreThoseOfTheGenerators) {
     EXPECT_EQ(parse_schedule(name_of(kind)), kind);
   }
   EXPECT_THROW(parse_schedule("slimpip"), InputError);
+}
+
+// Of the forwards, as the backwards are like them.
+double slots_with_exchange(const PipelineShape& shape, schedule::ExchangeMode exchange) {
+  const schedule::Program program = schedule::compute_only(generated_of(ScheduleKind::SlimPipe, shape));
+  const auto plan = plan_exchange(program, *schedule::find_slot_grid(program), exchange, /*limit=*/1000);
+  std::set<int> slots;
+  for (const schedule::PlannedExchange& part : plan.exchanges) {
+    if (!part.backward) slots.insert(part.slot);
+  }
+  return static_cast<double>(slots.size()) / (shape.micro_batches * shape.slices * shape.chunks);
+}
+
+TEST(ExchangeShare, IsThatOfTheGeneratedSlots) {
+  for (const int p : {2, 4, 8})
+    for (const int m : {1, 3, 12})
+      for (const int n : {2, 8, 16, 32})
+        for (const int v : {1, 2}) {
+          const PipelineShape shape{p, m, n, v};
+          if (!takes(ScheduleKind::SlimPipe, shape)) continue;
+          const std::string of_shape = words_of(ScheduleKind::SlimPipe, shape);
+          EXPECT_NEAR(exchange_share(shape, /*whole_slices=*/true),
+                      slots_with_exchange(shape, schedule::ExchangeMode::Paired), 1e-9)
+              << of_shape;
+          EXPECT_NEAR(exchange_share(shape, /*whole_slices=*/false),
+                      slots_with_exchange(shape, schedule::ExchangeMode::Levelled), 1e-9)
+              << of_shape;
+        }
 }
 
 }  // namespace

@@ -306,7 +306,7 @@ TEST(SimulatedStep, WhatTheTrainerRefusesDoesNotComeBackInClosedForm) {
   EXPECT_TRUE(text.starts_with("nothing can be run: model.vocab = 100 is less than the 259 tokens")) << text;
 }
 
-// Exchange looks free in closed form. Simulated, it has to pay.
+// The closed form of exchange is rough. Simulated, it has to pay.
 TEST(SimulatedStep, DecidesWhetherExchangePays) {
   const Workload w = workload("llama-70b-gqa", 131072, 32);
   const Cluster on = cluster(64);

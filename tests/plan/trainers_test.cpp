@@ -175,7 +175,7 @@ TEST(Trainers, WhereTheTrainerRefusesAllThatIsLegalItsReasonIsTold) {
   EXPECT_EQ(said, "nothing can be run: 4 key-value heads are not divisible by 8 tensor ranks");
 }
 
-// Exchange is free in closed form, which alone knows other programs.
+// Only the closed form knows other programs, and its exchange is rough.
 TEST(Trainers, ExchangeIsNotPlannedWhereNothingIsSimulated) {
   for (const auto& [engine, word] :
        {std::pair{"nemo", "--search.best=10"}, {"penstock", "--search.simulate=0"}}) {
