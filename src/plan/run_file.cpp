@@ -2,13 +2,17 @@
 #include "plan/run_file.h"
 
 #include <algorithm>
+#include <utility>
 #include <variant>
 
 #include "base/error.h"
 #include "base/option_text.h"
 #include "base/text.h"
 #include "plan/trainer.h"
+#include "run/resolve/choose.h"
+#include "run/resolve/resolve.h"
 #include "run/settle.h"
+#include "schedule/generators/generator.h"
 #include "sim/costs/layer_cost.h"
 
 namespace penstock::plan {
@@ -40,6 +44,14 @@ std::string context_mode(const Workload& workload, const Layout& layout) {
   if (layout.mesh.context == 1) return "auto";
   const model::ContextSplit split = average_slice(workload, layout).context;
   return split.token_ranks() == 1 ? "heads" : split.heads > 1 ? "mixed" : "query";
+}
+
+void copy_order(const run::ScheduleOptions& from, run::ScheduleOptions& to) {
+  to.forward = from.forward;
+  to.input = from.input;
+  to.weight = from.weight;
+  to.transfer = from.transfer;
+  to.in_flight = from.in_flight;
 }
 
 // Throws InputError for sizes that the reader of run files rejects.
@@ -80,6 +92,20 @@ run::Options options_of(const Workload& workload, const Layout& layout) {
   return options;
 }
 
+LaidOut lay_out(const Workload& workload, const Cluster& cluster, const Layout& layout) {
+  run::Machine machine;
+  machine.hardware = cluster.hardware;
+  try {
+    run::Options options = options_of(workload, layout);
+    if (workload.card) options.train.device = "cuda";
+    run::Run run = run::lay_out(std::move(options), machine);
+    run::choose_order(run);
+    return {std::move(run), {}};
+  } catch (const InputError& refusal) {
+    return {{}, refusal.what()};
+  }
+}
+
 std::string why_no_run(const Workload& workload, const Layout& layout) try {
   run::Options options = options_of(workload, layout);
   run::settle(options);
@@ -100,6 +126,10 @@ std::string run_file(const Workload& workload, const Cluster& cluster, const Can
                      const std::string& text_file, const std::string& output_dir) {
   require_run_file(workload, cluster, "a run file");
   run::Options options = options_of(workload, candidate.layout), defaults;
+  if (schedule::find_generator(options.schedule.name).made_for_costs) {
+    if (const LaidOut laid = lay_out(workload, cluster, candidate.layout); laid.run)
+      copy_order(laid.run->options.schedule, options.schedule);
+  }
   options.data.text = text_file;
   options.output.dir = output_dir;
   return arithmetic(workload, cluster, candidate) +

@@ -15,8 +15,6 @@
 #include "run/costs.h"
 #include "run/lowering.h"
 #include "run/memory.h"
-#include "run/resolve/choose.h"
-#include "run/resolve/resolve.h"
 #include "sim/costs/analytic.h"
 #include "sim/simulate.h"
 
@@ -35,26 +33,6 @@ bool contains(const std::vector<Candidate>& candidates, const Candidate& wanted)
 }
 
 bool faster(const Candidate& a, const Candidate& b) { return a.step() < b.step(); }
-
-// A run, or the reason why there is none.
-struct LaidOut {
-  std::optional<run::Run> run;
-  std::string refusal;
-};
-
-LaidOut run_of(const Workload& workload, const Cluster& cluster, const Layout& layout) {
-  run::Machine machine;
-  machine.hardware = cluster.hardware;
-  try {
-    run::Options options = options_of(workload, layout);
-    if (workload.card) options.train.device = "cuda";
-    run::Run run = run::lay_out(std::move(options), machine);
-    run::choose_order(run);
-    return {std::move(run), {}};
-  } catch (const InputError& refusal) {
-    return {{}, refusal.what()};
-  }
-}
 
 sim::AnalyticCosts costs_of(const Workload& workload, const Cluster& cluster, const run::Run& run) {
   return {run::work_of(run),
@@ -112,7 +90,7 @@ Simulated with_fastest_group(const Workload& workload, const Cluster& cluster, L
   Layout other = layout;
   for (const int group : groups_to_try(layout.schedule, pipeline_shape(workload, layout))) {
     other.group = group;
-    const LaidOut laid = run_of(workload, cluster, other);
+    const LaidOut laid = lay_out(workload, cluster, other);
     if (!laid.run) return {{}, laid.refusal};
     const Seconds step =
         sim::simulate(run::program_of(*laid.run), costs_of(workload, cluster, *laid.run)).timeline.makespan();
@@ -247,7 +225,7 @@ std::int64_t action_count(const Workload& workload, const Layout& layout) {
 
 std::optional<SimulatedStep> simulate_step(const Workload& workload, const Cluster& cluster,
                                            const Layout& layout) {
-  const std::optional<run::Run> run = run_of(workload, cluster, layout).run;
+  const std::optional<run::Run> run = lay_out(workload, cluster, layout).run;
   if (!run) return {};
   SimulatedStep step{run::program_of(*run), {}};
   step.result = sim::evaluate(step.program, costs_of(workload, cluster, *run), kTimesOnly);
@@ -256,7 +234,7 @@ std::optional<SimulatedStep> simulate_step(const Workload& workload, const Clust
 
 std::optional<Candidate> as_its_run(const Workload& workload, const Cluster& cluster, Candidate candidate,
                                     bool any_offload) {
-  std::optional<run::Run> run = run_of(workload, cluster, candidate.layout).run;
+  std::optional<run::Run> run = lay_out(workload, cluster, candidate.layout).run;
   if (!run) return {};
   const auto limit = static_cast<Bytes>(cluster.limit);
   candidate.memory.fits = any_offload ? fit_share(*run, limit) : predict(*run) <= limit;

@@ -182,5 +182,21 @@ TEST(RunFile, SimulatedIsThePlannersSimulation) {
   }
 }
 
+// The plan's speeds are not those of the machine that reads the file.
+TEST(RunFile, OfAScheduleMadeForSpeedsHasThePlannedOrder) {
+  const Workload w{find_model("llama3-70b"), 65536, 8};
+  Cluster on = cluster_of(64);
+  on.hardware.network.gbps_per_gpu /= 20;
+  Layout layout;
+  layout.mesh = {.tensor = 8, .data = 2, .pipeline = 4};
+  layout.chunks = 2;
+  layout.keep = model::keep_of(model::Policy::None);
+  layout.schedule = ScheduleKind::Greedy;
+  const run::Run run = resolved(run_file(w, on, candidate_of(w, on, layout), "", "runs/x"));
+  EXPECT_EQ(run.program, simulate_step(w, on, layout)->program);
+  EXPECT_NE(resolved(run_file(w, cluster_of(64), candidate_of(w, on, layout), "", "runs/x")).program,
+            run.program);
+}
+
 }  // namespace
 }  // namespace penstock::plan
