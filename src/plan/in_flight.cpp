@@ -34,6 +34,7 @@ struct Form {
   double (*weights)(const Letters&) = nullptr;    // likewise; null: does not split the backward
   double (*ramp)(const Letters&) = nullptr;       // null: p − 1
   int (*turn)(const PipelineShape&) = nullptr;    // null: n
+  double (*trips)(const Letters&) = nullptr;      // devices passed while all wait, each way; null: none
 };
 
 // Number of rounds of at least p slices each; one round if there are fewer slices.
@@ -56,6 +57,7 @@ double records_of_rounds(const Letters& x) { return (x.v - 1) * x.round + 2 * x.
 double records_of_v(const Letters& x) { return 2 * x.p; }
 double records_of_v_half(const Letters& x) { return 2 * (std::floor(x.p / 2) + 1); }
 double records_of_v_min(const Letters& x) { return 2 * std::floor((x.p + 4) / 3); }
+double trips_of_plain(const Letters& x) { return std::floor((x.m - 1) * x.n * (x.p - 1) / x.p); }
 double weights_of_full(const Letters& x) { return 1 + 2 * x.rank; }
 
 // A round with fewer units than devices leaves a gap at every change of chunk.
@@ -80,8 +82,12 @@ constexpr std::array kForms{
          .takes = [](const PipelineShape& of) { return of.chunks == 1 || of.slices >= of.devices; },
          .records = [](const Letters& x) { return x.n * x.v + 2 * x.after; },
          .turn = turn_of_group},
-    Form{.kind = ScheduleKind::OneFOneB, .name = "1f1b", .records = records_of_plain},
-    Form{.kind = ScheduleKind::Seq1F1B, .name = "seq1f1b", .records = records_of_plain},
+    Form{
+        .kind = ScheduleKind::OneFOneB, .name = "1f1b", .records = records_of_plain, .trips = trips_of_plain},
+    Form{.kind = ScheduleKind::Seq1F1B,
+         .name = "seq1f1b",
+         .records = records_of_plain,
+         .trips = trips_of_plain},
     Form{.kind = ScheduleKind::Interleaved,
          .name = "interleaved",
          .takes = has_equal_rounds,
@@ -254,6 +260,16 @@ double ramp_slots(ScheduleKind kind, const PipelineShape& shape) {
   const Form& form = form_of(kind);
   const Letters x = letters_of(shape, 0);
   return form.ramp == nullptr ? x.p - 1 : form.ramp(x);
+}
+
+double exposed_transfers(ScheduleKind kind, const PipelineShape& shape, bool steady) {
+  const Form& form = form_of(kind);
+  const Letters x = letters_of(shape, 0);
+  const int turn = slices_of_turn(kind, shape);
+  const bool slack = shape.slices > 1 && turn > shape.devices;
+  const double around = slack ? 0 : (x.v - 1) * std::max(1, shape.slices / turn);
+  const double trips = steady && form.trips != nullptr ? form.trips(x) : 0;
+  return 2 * (x.p - 1 + x.p * around + trips);
 }
 
 double exchange_share(const PipelineShape& shape, bool whole_slices) {

@@ -40,7 +40,7 @@ int slowest_device(const Case& c) {
   return seconds_of(c, end) >= seconds_of(c, other) ? end : other;
 }
 
-// Parameters of the heaviest device: its layers and one matrix of V·h, or with exact ends as many as it has.
+// Parameters of the heaviest device: its layers and one matrix of V·h, or, if exact, as many as it has.
 // Experts are counted separately, since fewer ranks hold the same ones.
 struct Parameters {
   double dense = 0, experts = 0;
@@ -54,8 +54,8 @@ Parameters local_parameters(const Case& c) {
   const double mlp = layers * as_double(c.workload.model.mlp_matrices() * shape.hidden * shape.ffn);
   const double attention = as_double(model::attention_parameters(c.held()) + model::router_parameters(shape));
   const double shared = as_double(model::shared_expert_parameters(shape)) * c.t();  // not split
-  const double matrices = c.engine.exact_ends ? embeddings_on(c.workload, c.layout, last_device(c.layout))
-                                              : (c.layout.vocabulary_parallel ? 1 / c.p() : 1.0);
+  const double matrices = c.engine.exact ? embeddings_on(c.workload, c.layout, last_device(c.layout))
+                                         : (c.layout.vocabulary_parallel ? 1 / c.p() : 1.0);
   Parameters parameters;
   parameters.dense = (layers * (attention + shared) + c.vocab() * as_double(shape.hidden) * matrices) / c.t();
   if (shape.experts == 1) {
@@ -122,20 +122,16 @@ Seconds exchange_of_step(const Case& c, double layers, Seconds attention) {
          std::max(0.0, stage_transfer(c.hardware, c.layout.mesh, bytes) - attention / 3);
 }
 
-// Transfers that overlap with compute are exposed only in warm-up and cool-down: once along the pipeline, and
-// once around it before every further turn of a micro-batch on a chunk, unless slices take turns of more than
-// p. Others add to every slot; without sequence parallelism each also gathers its t parts.
+// Transfers that do not overlap with compute add to every slot; without sequence parallelism each also
+// gathers its t parts.
 Seconds transfers_of_step(const Case& c) {
   const auto& layout = c.layout;
   if (layout.mesh.pipeline == 1) return 0;
   const Seconds one = stage_transfer(c.hardware, layout.mesh, c.hidden_bytes());
   const double exposed = c.engine.pipeline_exposed * c.hardware.efficiency.pipeline_exposed;
-  if (c.engine.pipeline_overlap) {
-    const int turn = slices_of_turn(layout.schedule, pipeline_shape(c.workload, layout));
-    const bool slack = layout.slices > 1 && turn > layout.mesh.pipeline;
-    const double around = slack ? 0 : (layout.chunks - 1.0) * std::max(1, layout.slices / turn);
-    return exposed * 2 * (c.p() - 1 + c.p() * around) * one;
-  }
+  const PipelineShape shape = pipeline_shape(c.workload, layout);
+  if (c.engine.pipeline_overlap)
+    return exposed * exposed_transfers(layout.schedule, shape, c.engine.exact) * one;
   const Seconds gather = c.engine.sequence_parallel ? 0 : sim::hidden_pass(c.slice(), c.hardware, c.engine);
   return (c.units() + c.p() - 1) * 2 * exposed * (one + gather);
 }
@@ -194,12 +190,12 @@ Seconds shared_weights_of_step(const Case& c, Seconds compute) {
   return exposed * traffic + std::max(0.0, (1 - exposed) * traffic - kHidden * compute);
 }
 
-// Tied embeddings on two stages: an all-reduce of their gradient between the two. With exact ends, ranks send
+// Tied embeddings on two stages: an all-reduce of their gradient between the two. If exact, ranks send
 // the shares whose states they have, both ways at once, and a device with both ends sends nothing.
 Seconds tied_sum(const Case& c) {
   if (!c.shape().tied_embeddings || c.p() == 1 || c.layout.vocabulary_parallel) return 0;
   const double bytes = 4.0 * c.vocab() * as_double(c.shape().hidden) / c.t();
-  if (!c.engine.exact_ends) return 2 * stage_transfer(c.hardware, c.layout.mesh, bytes);
+  if (!c.engine.exact) return 2 * stage_transfer(c.hardware, c.layout.mesh, bytes);
   if (last_device(c.layout) == 0) return 0;
   return stage_transfer(c.hardware, c.layout.mesh, bytes / shard_group(c).members);
 }

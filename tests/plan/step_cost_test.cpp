@@ -97,7 +97,7 @@ TEST(StepCost, StepsBothMatricesOfADeviceThatHasBothEnds) {
 }
 
 // How many transfers of a unit-time simulation add to the makespan.
-double exposed_transfers(const Workload& workload, const Layout& layout) {
+double simulated_transfers(const Workload& workload, const Layout& layout) {
   const schedule::Program program =
       schedule::lower(run::lay_out(options_of(workload, layout), {}).schedule, schedule::Lowering{});
   const auto makespan = [&](Seconds transfer) {
@@ -106,28 +106,54 @@ double exposed_transfers(const Workload& workload, const Layout& layout) {
   return (makespan(0.125) - makespan(0)) / 0.125;
 }
 
-TEST(StepCost, ExposesAsManyTransfersOfInterleavedStagesAsASimulation) {
+TEST(StepCost, ExposesAsManyTransfersAsASimulation) {
   Workload w = llama_7b(false);
   w.seq_len = 131072;
-  const mesh::Mesh mesh{.pipeline = 4};
+  const mesh::Mesh mesh{.pipeline = 4}, longer{.pipeline = 8};
   const auto layout_of = [&](ScheduleKind kind, int slices, int chunks) {
     Layout layout = layout_on(mesh, kind, chunks);
     layout.slices = slices;
     return layout;
   };
+  const auto longer_of = [&](ScheduleKind kind, int slices) {
+    Layout layout = layout_on(longer, kind);
+    layout.slices = slices;
+    return layout;
+  };
   for (const Layout& layout :
-       {layout_of(ScheduleKind::Interleaved, 1, 4), layout_of(ScheduleKind::SeqInterleaved, 4, 2),
-        layout_of(ScheduleKind::SeqInterleaved, 16, 2), layout_of(ScheduleKind::SlimPipe, 16, 1),
-        layout_of(ScheduleKind::SlimPipe, 4, 2), layout_of(ScheduleKind::SlimPipe, 10, 2),
-        layout_of(ScheduleKind::SlimPipe, 16, 2), layout_of(ScheduleKind::SlimPipe, 64, 4)}) {
+       {layout_of(ScheduleKind::OneFOneB, 1, 1), longer_of(ScheduleKind::OneFOneB, 1),
+        layout_of(ScheduleKind::Seq1F1B, 2, 1), longer_of(ScheduleKind::Seq1F1B, 64),
+        layout_of(ScheduleKind::GPipe, 1, 1), layout_of(ScheduleKind::Interleaved, 1, 4),
+        layout_of(ScheduleKind::SeqInterleaved, 4, 2), layout_of(ScheduleKind::SeqInterleaved, 16, 2),
+        layout_of(ScheduleKind::SlimPipe, 16, 1), layout_of(ScheduleKind::SlimPipe, 4, 2),
+        layout_of(ScheduleKind::SlimPipe, 10, 2), layout_of(ScheduleKind::SlimPipe, 16, 2),
+        layout_of(ScheduleKind::SlimPipe, 64, 4)}) {
     Cluster on = cluster_for(layout);
     on.hardware.efficiency.pipeline_exposed = 1;
     const double bytes =
         2 * group_tokens(w, layout) * static_cast<double>(w.model.shape.hidden);  // of a hidden state
-    EXPECT_NEAR(closed_form(w, layout, on).transfers / stage_transfer(on.hardware, mesh, bytes),
-                exposed_transfers(w, layout), 1e-6)
+    EXPECT_NEAR(closed_form(w, layout, on).transfers / stage_transfer(on.hardware, layout.mesh, bytes),
+                simulated_transfers(w, layout), 1e-6)
         << print_layout(layout);
   }
+}
+
+// In the steady state of these schedules a device waits for its round trip through the pipeline.
+TEST(StepCost, ExposesAsManyTransfersOfASteadyStateAsASimulation) {
+  for (const ScheduleKind kind : {ScheduleKind::OneFOneB, ScheduleKind::Seq1F1B})
+    for (const int p : {2, 3, 8})
+      for (const int m : {1, 3, 8, 20})
+        for (const int n : {1, 2, 5, 16}) {
+          if (n > 1 && kind == ScheduleKind::OneFOneB) continue;
+          Workload w = llama_7b(false);
+          w.global_batch = m;
+          w.model.shape.layers = 24;
+          Layout layout = layout_on({.pipeline = p}, kind);
+          layout.slices = n;
+          EXPECT_NEAR(exposed_transfers(kind, pipeline_shape(w, layout), /*steady=*/true),
+                      simulated_transfers(w, layout), 1e-6)
+              << print_layout(layout) << " m" << m;
+        }
 }
 
 // Copies so slow that all work waits for them.

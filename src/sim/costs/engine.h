@@ -48,8 +48,8 @@ struct Engine {
   double unfused_passes = 0;      // extra passes of 2h bytes per token and layer, each way: f32 norms as
                                   // separate operations are 12 each, an unfused rotation 8 on Q and 8 on K
   bool levels_layers = false;     // the last stage has fewer layers, to make up for the output layer
-  bool exact_ends = false;  // matrices, gradients and messages of the vocabulary as the trainer has them;
-                            // other engines' constants are fitted with simpler counts
+  bool exact = false;  // matrices, gradients and messages of the vocabulary, and waits for transfers, as
+                       // the trainer has them; other engines' constants are fitted with simpler counts
   bool padded_vocabulary = true;  // to a multiple of 128·t, as Megatron-LM does
   bool whole_again = true;        // full recomputation repeats a layer's forward; else only missing tensors
   double elementwise = 1;         // elementwise traffic, as a multiple of its counted passes
@@ -84,7 +84,7 @@ inline const Engine kPenstock{.tensor_overlap = false,
                               .reorder_passes = 4,
                               .fused = true,
                               .levels_layers = true,
-                              .exact_ends = true,
+                              .exact = true,
                               .padded_vocabulary = false,
                               .whole_again = false};
 

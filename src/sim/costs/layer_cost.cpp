@@ -339,7 +339,7 @@ Seconds output_layer(const LayerSlice& slice, const Hardware& hardware, const En
 
 Seconds embedding(const LayerSlice& slice, const Hardware& hardware, const Engine& engine) {
   return elementwise(hardware, 5 * hardware.number_bytes() * slice.tokens * as_double(slice.shape.hidden)) +
-         (engine.sequence_parallel && !engine.exact_ends ? 1 : 2) * hidden_pass(slice, hardware, engine);
+         (engine.sequence_parallel && !engine.exact ? 1 : 2) * hidden_pass(slice, hardware, engine);
 }
 
 Seconds hidden_pass(const LayerSlice& slice, const Hardware& hardware, const Engine& engine) {

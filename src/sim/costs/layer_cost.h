@@ -82,7 +82,7 @@ Seconds weight_backward(const LayerSlice& slice, const Hardware& hardware, const
 Seconds output_layer(const LayerSlice& slice, const Hardware& hardware, const Engine& engine, double columns);
 
 // The embedding: rows are read and summed over t, and their gradients gathered and added. The gather counts
-// only with exact ends, or without sequence parallelism.
+// only if the engine is exact, or without sequence parallelism.
 Seconds embedding(const LayerSlice& slice, const Hardware& hardware, const Engine& engine);
 
 // The exposed time of one gather or scatter of the slice's hidden state over the tensor group.
