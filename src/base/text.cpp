@@ -132,7 +132,10 @@ std::string instead_of(std::string_view word, std::span<const std::string_view> 
 std::string number(double value, int decimals) {
   std::array<char, 400> text{};
   std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
-  return text.data();
+  const std::string_view digits = text.data();
+  const bool minus_zero =
+      digits.starts_with('-') && digits.find_first_not_of("-0.") == std::string_view::npos;
+  return std::string(digits.substr(minus_zero ? 1 : 0));
 }
 
 std::string two_digits(double value, int decimals) {

@@ -33,7 +33,7 @@ std::string did_you_mean(std::string_view word, std::span<const std::string_view
 std::string instead_of(std::string_view word, std::span<const std::string_view> candidates,
                        std::string_view quote = "\"");
 
-// A fixed-point number with printf's rounding: number(0.125, 2) == "0.12".
+// A fixed-point number with printf's rounding: number(0.125, 2) == "0.12". Zero has no sign.
 std::string number(double value, int decimals);
 
 // The same, with more decimals where a smaller number would have fewer than two digits: two_digits(0.0123, 1)

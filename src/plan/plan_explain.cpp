@@ -27,7 +27,7 @@ Rows rows_of(const StepCost& cost) {
 
 std::string print_device(const model::DeviceMemory& memory, const std::string& name, double limit) {
   std::string text = "  device " + name + ": " + gigabytes(as_double(memory.total()), 2) + " of " +
-                     gigabytes(limit, 2) + " GB =";
+                     gigabytes(limit, 2) + " GB; peaks of its parts:";
   for (const auto& [category, bytes] : model::categories(memory)) {
     if (bytes > 0) text += " " + std::string(category) + " " + gigabytes(as_double(bytes), 2);
   }

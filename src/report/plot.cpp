@@ -83,7 +83,8 @@ std::string svg(const Plot& plot) {
   std::string svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + pixels(width) + "\" height=\"" +
                     pixels(height) +
                     "\" font-family=\"sans-serif\" font-size=\"12\">\n"
-                    "<style>text{fill:#1a1a1a}.title{font-weight:bold;font-size:14px}.value{font-size:11px}"
+                    "<style>:root{color-scheme:light "
+                    "dark}text{fill:#1a1a1a}.title{font-weight:bold;font-size:14px}.value{font-size:11px}"
                     ".axis{stroke:#888;fill:none}.curve{stroke-width:2;fill:none}"
                     "@media(prefers-color-scheme:dark){text{fill:#eee}}</style>\n";
   svg += text(kLeft, 22, "start", plot.title, "title");

@@ -116,6 +116,7 @@ class SvgWriter {
            pixels(height) + "\" viewBox=\"0 0 " + pixels(width) + ' ' + pixels(height) +
            "\" font-family=\"Helvetica, Arial, sans-serif\">\n"
            "<style>\n"
+           ":root { color-scheme: light dark }\n"
            "text { font-size: 11px; fill: #222 }\n"
            ".title { font-size: 14px; font-weight: bold }\n"
            ".line { stroke: #999; stroke-width: 1; fill: none }\n"

@@ -39,6 +39,8 @@ TEST(Text, SmallNumbersKeepTwoDigits) {
   EXPECT_EQ(two_digits(1, 1), "1.0");
   EXPECT_EQ(two_digits(0.0123, 1), "0.012");
   EXPECT_EQ(two_digits(-0.0123, 1), "-0.012");
+  EXPECT_EQ(number(-0.04, 1), "0.0");
+  EXPECT_EQ(number(-0.06, 1), "-0.1");
   EXPECT_EQ(two_digits(3e-6, 2), "0.0000030");
   EXPECT_EQ(two_digits(0, 1), "0.0");
 }

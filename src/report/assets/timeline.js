@@ -159,7 +159,7 @@ const labelRight = (panel) => panel.left - 7 - (MARK + 3) * panel.track.run.grou
 function labelWidth(panels, narrow) {
   const widths = panels.map(({track: {run}}) => {
     const longest = Math.max(11, greatestOf(run.rows.map((name) => name.length)));
-    return (narrow ? 42 : 10 + 6 * longest) + (MARK + 3) * run.groups.length;
+    return (narrow ? 50 : 10 + 6 * longest) + (MARK + 3) * run.groups.length;
   });
   return Math.max(...widths);
 }

@@ -99,6 +99,7 @@ class MeshWriter {
            "\" viewBox=\"0 0 " + size[0] + ' ' + size[1] +
            "\" font-family=\"Helvetica, Arial, sans-serif\">\n"
            "<style>\n"
+           ":root { color-scheme: light dark }\n"
            "text { font-size: 11px; fill: #222 }\n"
            ".title { font-size: 14px; font-weight: bold }\n"
            ".name { font-weight: bold }\n"

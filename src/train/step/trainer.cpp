@@ -26,9 +26,7 @@ namespace {
 std::map<int, nn::Stage> make_stages(const run::Run& run, int device, const mesh::StateSharing& sharing,
                                      const nn::ExpertOptions& experts, LayerGroups& groups) {
   const bool sharded = run.sharded_vocabulary();
-  const bool passing = run.states == schedule::ReplicaStates::Passing;
-  const nn::kernels::RotaryTable rotary =
-      nn::rotary_table(run.shape(), run.options.data.seq_len, run.precision);
+  const auto rotary = nn::rotary_table(run.shape(), run.options.data.seq_len, run.precision);
   std::map<int, nn::Stage> stages;
   for (int number = 0; number < run.stages(); ++number) {
     if (run.device_of_stage[number] != device) continue;
@@ -43,7 +41,7 @@ std::map<int, nn::Stage> make_stages(const run::Run& run, int device, const mesh
                                       .loss_tile_tokens = run.options.train.loss_tile_tokens,
                                       .rotary = rotary,
                                       .keep = {keep, keep + count},
-                                      .states = {sharing, passing},
+                                      .states = {sharing, run.states == schedule::ReplicaStates::Passing},
                                       .experts = experts,
                                       .group = &groups.tensor(),
                                       .context = &groups.context()}));
