@@ -57,6 +57,6 @@ std::string printable(std::string_view text, std::size_t limit = 60);
 
 std::string percent(double share);  // "12.5 %"
 
-std::string counted(std::int64_t count, const std::string& what);  // "1 rank", "2 ranks"
+std::string counted(std::int64_t count, const std::string& what);  // "1 rank", "2 ranks", "2 micro-batches"
 
 }  // namespace penstock

@@ -107,10 +107,10 @@ std::pair<std::string_view, Seconds> largest_overhead(const StepCost& cost) {
 }
 
 std::string print_question(const Plan& plan) {
-  return std::string(plan.workload.model.name) + ", " + std::to_string(plan.workload.global_batch) +
-         " sequences of " + std::to_string(plan.workload.seq_len) + " tokens on " +
-         std::to_string(plan.cluster.gpus) + " " + printable(plan.cluster.hardware.device.name) + ", " +
-         gigabytes(plan.cluster.limit, 1) + " GB a device, engine " + printable(plan.cluster.engine.name);
+  return std::string(plan.workload.model.name) + ", " + counted(plan.workload.global_batch, "sequence") +
+         " of " + std::to_string(plan.workload.seq_len) + " tokens on " + std::to_string(plan.cluster.gpus) +
+         " " + printable(plan.cluster.hardware.device.name) + ", " + gigabytes(plan.cluster.limit, 1) +
+         " GB a device, engine " + printable(plan.cluster.engine.name);
 }
 
 std::string print_plan(const Plan& plan) {
@@ -121,7 +121,7 @@ std::string print_plan(const Plan& plan) {
   if (!result.best.empty())
     text += "\nThe first, term by term\n" +
             explain(plan.workload, plan.cluster, result.best[0], /*ends_only=*/true);
-  text += "\nLeast time by memory (Pareto)\n" + print_candidates(plan, result.pareto);
+  text += "\nLeast time by memory (Pareto), in closed form\n" + print_candidates(plan, result.pareto);
   if (const std::string rejections = print_rejections(result); !rejections.empty())
     text += "\nRejected\n" + rejections;
   text += "\n" + std::to_string(result.candidates) + " candidates, " + std::to_string(result.judged()) +

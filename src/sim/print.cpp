@@ -87,7 +87,7 @@ std::vector<std::string> cells_of(const DeviceResult& device, Seconds makespan) 
 }
 
 const std::vector<std::string> kColumns{"device", "busy",      "idle",       "ramp",      "transfer",
-                                        "copy",   "imbalance", "dependency", "in flight", "peak memory"};
+                                        "copy",   "imbalance", "dependency", "in flight", "peak saved"};
 
 }  // namespace
 

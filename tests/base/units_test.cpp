@@ -32,6 +32,12 @@ TEST(Units, SizesAreReadWithTheirUnitAlone) {
     EXPECT_THROW(parse_bytes(wrong), InputError) << wrong;
 }
 
+TEST(Text, CountsOneOfAThingInTheSingular) {
+  EXPECT_EQ(counted(1, "micro-batch"), "1 micro-batch");
+  EXPECT_EQ(counted(2, "micro-batch"), "2 micro-batches");
+  EXPECT_EQ(counted(0, "step"), "0 steps");
+}
+
 TEST(Text, SmallNumbersKeepTwoDigits) {
   EXPECT_EQ(two_digits(12.345, 1), "12.3");
   EXPECT_EQ(two_digits(1.25, 2), "1.25");

@@ -37,12 +37,11 @@ TEST(PrintResult, JsonHoldsBytesOverTimeWhenAskedFor) {
 }
 
 TEST(PrintResult, TheTableLooksLikeThis) {
-  EXPECT_EQ(
-      to_table(evaluate(two_devices(), UnitCosts({}, {.record = 64}))),
-      "1f1b: 9.00 s, bubble 33.3 % of the step, 16.7 % of the devices' spans\n"
-      "device    busy    idle    ramp  transfer  copy  imbalance  dependency  in flight  peak memory\n"
-      "     0  6.00 s  3.00 s     0 s       0 s   0 s        0 s      3.00 s          2        128 B\n"
-      "     1  6.00 s  3.00 s  3.00 s       0 s   0 s        0 s         0 s          1         64 B\n");
+  EXPECT_EQ(to_table(evaluate(two_devices(), UnitCosts({}, {.record = 64}))),
+            "1f1b: 9.00 s, bubble 33.3 % of the step, 16.7 % of the devices' spans\n"
+            "device    busy    idle    ramp  transfer  copy  imbalance  dependency  in flight  peak saved\n"
+            "     0  6.00 s  3.00 s     0 s       0 s   0 s        0 s      3.00 s          2       128 B\n"
+            "     1  6.00 s  3.00 s  3.00 s       0 s   0 s        0 s         0 s          1        64 B\n");
 }
 
 TEST(PrintResult, WaitsThatAreRoundingShowAsNone) {

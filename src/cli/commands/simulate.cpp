@@ -144,7 +144,8 @@ void add_simulate_command(CLI::App& program, Exit& exit_code) {
   command->add_option("--sweep", flags->sweep,
                       "a table over values of one key: slices=1,2,4,8,16; with --schedule the given seconds "
                       "are for a whole micro-batch on a device, divided among its slices and chunks");
-  command->add_option("--plot", flags->plot, "with --sweep: draw makespan and peak memory here (SVG)");
+  command->add_option("--plot", flags->plot,
+                      "with --sweep: draw makespan and peak of saved bytes here (SVG)");
   command->add_flag("--processor-time", flags->processor_time,
                     "run directories: time actions by the processor seconds that they used, for runs whose "
                     "ranks shared cores");

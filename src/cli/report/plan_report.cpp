@@ -27,14 +27,16 @@ report::BarChart memory_chart(const plan::Plan& plan) {
     for (const auto& [name, bytes] : model::categories(plan.result.best[row].memory.fullest))
       parts.add(row, name, static_cast<double>(bytes));
   }
-  return {.title = "Memory by category",
-          .note =
-              "Peaks on the fullest device of each of the best candidates, which need not occur at "
-              "the same time; a device may hold " +
-              print_bytes(static_cast<Bytes>(plan.cluster.limit)) + ".",
-          .unit = report::Unit::Bytes,
-          .rows = names_of(plan.result.best),
-          .parts = parts.without_empty()};
+  return {
+      .title = "Memory by category",
+      .note =
+          "Peaks on the fullest device of each of the best candidates, which need not occur at "
+          "the same time: beside each bar is their sum, which may exceed what a candidate needs. A device "
+          "may hold " +
+          print_bytes(static_cast<Bytes>(plan.cluster.limit)) + ".",
+      .unit = report::Unit::Bytes,
+      .rows = names_of(plan.result.best),
+      .parts = parts.without_empty()};
 }
 
 report::BarChart time_chart(const plan::Plan& plan) {
@@ -51,12 +53,13 @@ report::BarChart time_chart(const plan::Plan& plan) {
 }
 
 report::PointChart front_chart(const plan::Plan& plan) {
-  report::PointChart chart{.title = "Least time by memory",
-                           .note = "The quickest candidate for each amount of memory of the fullest device.",
-                           .x_name = "memory of the fullest device",
-                           .y_name = "seconds of a step",
-                           .x_unit = report::Unit::Bytes,
-                           .y_unit = report::Unit::Seconds};
+  report::PointChart chart{
+      .title = "Least time by memory",
+      .note = "The quickest candidate in closed form for each amount of memory of the fullest device.",
+      .x_name = "memory of the fullest device",
+      .y_name = "seconds of a step",
+      .x_unit = report::Unit::Bytes,
+      .y_unit = report::Unit::Seconds};
   for (const Candidate& candidate : plan.result.pareto) {
     chart.points.push_back({plan::print_layout(candidate.layout),
                             static_cast<double>(candidate.memory.fullest.total()), candidate.cost.total()});

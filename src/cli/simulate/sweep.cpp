@@ -159,7 +159,7 @@ Sweep sweep(const SimulateFlags& flags, const std::vector<std::string>& override
 
 std::string to_table(const Sweep& sweep) {
   Rows rows{{sweep.key, "makespan", "bubble of the step", "of the spans", "in flight", "micro-batches",
-             "peak memory"}};
+             "peak saved"}};
   std::string refusals;
   for (const SweepRow& row : sweep.rows) {
     if (!row.refusal.empty()) {
@@ -197,7 +197,7 @@ std::string to_svg(const Sweep& sweep) {
   report::Plot plot{
       .title = sweep.name + " over " + sweep.key, .axis = sweep.key, .positions = {}, .curves = {}};
   report::Curve makespan{.name = "makespan", .unit = "s", .values = {}};
-  report::Curve bytes{.name = "peak memory", .unit = "MiB", .values = {}};
+  report::Curve bytes{.name = "peak saved", .unit = "MiB", .values = {}};
   report::Curve records{.name = "peak in flight", .unit = "micro-batches", .values = {}};
   bool known_bytes = false;
   for (const SweepRow& row : sweep.rows) {

@@ -36,6 +36,6 @@ Sweep sweep(const SimulateFlags& flags, const std::vector<std::string>& override
 std::string to_table(const Sweep& sweep);
 std::string to_json(const Sweep& sweep);
 std::string to_svg(
-    const Sweep& sweep);  // makespan and peak memory (records in flight where bytes are unknown)
+    const Sweep& sweep);  // makespan and peak of saved bytes (records in flight where bytes are unknown)
 
 }  // namespace penstock::cli

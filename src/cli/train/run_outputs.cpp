@@ -78,8 +78,8 @@ std::string profile_of(const schedule::Program& program, const train::RunOutcome
 std::string result_table(const run::Run& run, const train::Summary& summary, const std::string& sample,
                          const train::RunDirectory& directory) {
   std::ostringstream text;
-  text << "trained   " << summary.steps << " steps, " << print_count(static_cast<double>(summary.tokens))
-       << " tokens";
+  text << "trained   " << counted(summary.steps, "step") << ", "
+       << print_count(static_cast<double>(summary.tokens)) << " tokens";
   if (summary.resumed_from_step > 0) text << ", those since step " << summary.resumed_from_step;
   text << " in " << print_seconds(summary.wall_s) << ", " << print_count(summary.tokens_per_second)
        << " tokens/s, loss " << number(summary.loss, 4) << "\n";

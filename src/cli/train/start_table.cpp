@@ -67,12 +67,13 @@ std::string start_table(const run::Run& run, const std::string& machine, int thr
        << " parameters: " << shape.layers << " layers, hidden " << shape.hidden << ", ffn " << shape.ffn
        << ", " << shape.heads << " heads (" << shape.kv_heads << " for keys and values), vocabulary "
        << shape.vocab << ", " << train.precision << "\n"
-       << "step      " << train.batch << " sequences of " << run.options.data.seq_len << " tokens, "
+       << "step      " << counted(train.batch, "sequence") << " of " << run.options.data.seq_len
+       << " tokens, "
        << print_count(static_cast<double>(tokens) * model::flops_per_token(shape, run.options.data.seq_len))
-       << "FLOP (6·(N − embedding) + 6·L·h·s a token); " << train.steps << " steps\n"
-       << "schedule  " << run.program.name << ": " << run.program.device_count() << " devices, "
-       << run.stages() << " stages, " << run.program.micro_batches() << " micro-batches of " << slices_of(run)
-       << (chosen.empty() ? "" : "; ") << chosen << "\n"
+       << "FLOP (6·(N − embedding) + 6·L·h·s a token); " << counted(train.steps, "step") << "\n"
+       << "schedule  " << run.program.name << ": " << counted(run.program.device_count(), "device") << ", "
+       << counted(run.stages(), "stage") << ", " << counted(run.program.micro_batches(), "micro-batch")
+       << " of " << slices_of(run) << (chosen.empty() ? "" : "; ") << chosen << "\n"
        << experts_line(run) << note_line(run, run::Topic::Layers) << note_line(run, run::Topic::Context)
        << exchange_line(run) << note_line(run, run::Topic::Gathers) << copies_line(train) << "machine   "
        << machine << ", " << threads << (threads == 1 ? " thread" : " threads") << " a rank\n"
