@@ -265,7 +265,7 @@ TEST(SimulateCommand, GivesEachRowOfASweepACellForEachColumn) {
   const std::vector<std::string> lines = lines_of(ending.out);
   ASSERT_EQ(lines.size(), 4) << ending.out;
   // In flight at n = 4: n + 2(p - 1) slices, which are 1.5 micro-batches.
-  EXPECT_NE(lines[3].find(" 6           1.50          0 B"), std::string::npos) << ending.out;
+  EXPECT_NE(lines[3].find(" 6           1.50         0 B"), std::string::npos) << ending.out;
 }
 
 }  // namespace
