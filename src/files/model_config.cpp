@@ -185,16 +185,21 @@ ConfigExtras read_config_extras(const std::string& path) {
       parse_strictly(read_text(file, kLongestFile), printable(file, 500), "the file", kDeepest);
   ConfigExtras extras;
   if (!document.is_object()) return extras;
-  // Takes the first of several end-of-text tokens.
-  const auto number = [&](const char* key) -> std::optional<std::int64_t> {
-    json value = document.value(key, json());
-    if (value.is_array() && !value.empty()) value = json(value[0]);
-    const bool good = value.is_number_integer() && value >= 0 && value <= INT32_MAX;
-    return good ? std::optional(value.get<std::int64_t>()) : std::nullopt;
+  const auto numbers = [&](const char* key) {
+    std::vector<std::int64_t> found;
+    const json value = document.value(key, json());
+    for (const json& one : value.is_array() ? value : json::array({value})) {
+      if (one.is_number_integer() && one >= 0 && one <= INT32_MAX) found.push_back(one.get<std::int64_t>());
+    }
+    return found;
+  };
+  const auto number = [&](const char* key) {
+    const std::vector<std::int64_t> found = numbers(key);
+    return found.empty() ? std::nullopt : std::optional(found.front());
   };
   extras.positions = number("max_position_embeddings").value_or(extras.positions);
   extras.begin_token = number("bos_token_id");
-  extras.end_token = number("eos_token_id");
+  extras.end_tokens = numbers("eos_token_id");
   extras.padding_token = number("pad_token_id");
   return extras;
 }
@@ -244,6 +249,9 @@ std::string print_model_config(const model::Shape& shape, const ConfigExtras& ex
             {"original_max_position_embeddings", scaling.original_positions}};
   }
   const auto token = [](std::optional<std::int64_t> id) { return id ? json(*id) : json(nullptr); };
+  const auto tokens = [](const std::vector<std::int64_t>& ids) {
+    return ids.empty() ? json(nullptr) : ids.size() == 1 ? json(ids.front()) : json(ids);
+  };
   const Family& family = family_of(shape);
   nlohmann::ordered_json document{{"architectures", {std::string(family.architecture) + "ForCausalLM"}},
                                   {"model_type", family.model_type},
@@ -265,7 +273,7 @@ std::string print_model_config(const model::Shape& shape, const ConfigExtras& ex
                                   {"attention_dropout", 0.0},
                                   {"initializer_range", 0.02},
                                   {"bos_token_id", token(extras.begin_token)},
-                                  {"eos_token_id", token(extras.end_token)},
+                                  {"eos_token_id", tokens(extras.end_tokens)},
                                   {"pad_token_id", token(extras.padding_token)},
                                   {"use_cache", true}};
   if (family.model_type == "llama") document["mlp_bias"] = false;

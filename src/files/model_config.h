@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/shape.h"
 
@@ -25,7 +26,8 @@ std::string model_config_in(const std::string& path);  // the file that read_mod
 struct ConfigExtras {
   std::string element_type = "float32";  // of the weights: float32, float16, bfloat16, float64
   std::int64_t positions = 2048;         // longest sequence in training
-  std::optional<std::int64_t> begin_token, end_token, padding_token;
+  std::optional<std::int64_t> begin_token, padding_token;
+  std::vector<std::int64_t> end_tokens;  // each ends a text
 };
 
 // Reads them from a file that read_model_config accepts. Throws InputError as it does.

@@ -39,7 +39,8 @@ const model::Shape kShape{.layers = 2,
                           .tied_embeddings = true};
 
 // A folder in Hugging Face's form with drawn f32 weights.
-void write_folder(const std::string& folder, const model::Shape& shape = kShape) {
+void write_folder(const std::string& folder, const model::Shape& shape = kShape,
+                  const files::ConfigExtras& extras = {.positions = 777}) {
   fs::create_directory(folder);
   std::vector<std::vector<float>> values;
   std::vector<files::StoredTensor> tensors;
@@ -54,7 +55,7 @@ void write_folder(const std::string& folder, const model::Shape& shape = kShape)
         {parameter.name, files::ElementType::F32, parameter.sizes, std::as_bytes(std::span(values.back()))});
   }
   files::write_safetensors(folder + "/model.safetensors", tensors);
-  std::ofstream(folder + "/config.json") << files::print_model_config(shape, {.positions = 777});
+  std::ofstream(folder + "/config.json") << files::print_model_config(shape, extras);
 }
 
 void expect_same_weights(const std::string& one, const std::string& other,
@@ -147,6 +148,31 @@ TEST(ConvertWeights, RefusesAModelWithoutAFormBeforeItWritesItsWeights) {
   const std::string refused =
       failure<InputError>([&] { convert_weights({.source = scratch / "ours", .target = scratch / "back"}); });
   EXPECT_NE(refused.find("has no form in Hugging Face's files"), std::string::npos) << refused;
+}
+
+// A model of which one is lost does not stop where it should.
+TEST(ConvertWeights, KeepsTheTokensThatBeginAndEndText) {
+  const Scratch scratch;
+  for (const std::vector<std::int64_t>& ends : {std::vector<std::int64_t>{}, {291}, {291, 292}}) {
+    SCOPED_TRACE(ends.size());
+    write_folder(scratch / "there", kShape,
+                 {.positions = 777, .begin_token = 290, .padding_token = 293, .end_tokens = ends});
+    convert_weights({.source = scratch / "there", .target = scratch / "copy", .form = "huggingface"});
+    fs::create_directory(scratch / "run");  // of a run that began with the folder's configuration
+    fs::copy(scratch / "there/model.safetensors", scratch / "run/weights.safetensors");
+    scratch.write("run/run.toml", "[model]\nconfig = \"" + scratch / "there" +
+                                      "\"\n[data]\nmegatron = \"ids\"\nseq_len = 800\n");
+    convert_weights({.source = scratch / "run", .target = scratch / "back"});
+    for (const char* folder : {"copy", "back"}) {
+      const files::ConfigExtras extras = files::read_config_extras(scratch / folder);
+      EXPECT_EQ(extras.begin_token, 290) << folder;
+      EXPECT_EQ(extras.end_tokens, ends) << folder;
+      EXPECT_EQ(extras.padding_token, 293) << folder;
+    }
+    EXPECT_EQ(files::read_config_extras(scratch / "copy").positions, 777);
+    EXPECT_EQ(files::read_config_extras(scratch / "back").positions, 800) << "the run's";
+    for (const char* folder : {"there", "copy", "run", "back"}) fs::remove_all(scratch / folder);
+  }
 }
 
 TEST(ConvertWeights, CutsLongModelsIntoFilesWithAnIndex) {

@@ -268,9 +268,9 @@ TEST(ModelConfig, ReadsBackWhatItPrints) {
   for (const json& scaling : {config["rope_scaling"], json(nullptr)}) {
     config["rope_scaling"] = scaling;
     const model::Shape shape = parse_model_config(config.dump(), "");
-    const std::string printed = print_model_config(shape, {.element_type = "bfloat16", .end_token = 7});
+    const std::string printed = print_model_config(shape, {.element_type = "bfloat16", .end_tokens = {7}});
     const model::Shape again = parse_model_config(printed, "");
-    EXPECT_EQ(print_model_config(again, {.element_type = "bfloat16", .end_token = 7}), printed);
+    EXPECT_EQ(print_model_config(again, {.element_type = "bfloat16", .end_tokens = {7}}), printed);
     EXPECT_EQ(again.head_dim(), 64);
     EXPECT_EQ(json::parse(printed)["eos_token_id"], 7);
     EXPECT_EQ(json::parse(printed)["rope_scaling"], scaling);

@@ -43,14 +43,18 @@ std::int64_t positions_of(const model::Shape& shape, Tokens seq_len) {
 
 void describe_by_run_file(const std::string& path, model::Shape& shape, files::ConfigExtras& extras) {
   run::Options options = run::read_options(path);
-  if (!options.model.config.empty())
-    options.model.shape = on_behalf_of(path, [&] { return files::read_model_config(options.model.config); });
+  const std::string& config = options.model.config;
+  if (!config.empty()) {
+    options.model.shape = on_behalf_of(path, [&] { return files::read_model_config(config); });
+    extras = on_behalf_of(path, [&] { return files::read_config_extras(config); });
+  }
   shape = run::shape_of(options.model);
   on_behalf_of(path, [&] { model::validate(shape); });
-  extras.positions = positions_of(shape, options.data.seq_len);
+  extras.positions = config.empty() ? positions_of(shape, options.data.seq_len)
+                                    : std::max<std::int64_t>(extras.positions, options.data.seq_len);
   if (options.data.text.empty()) return;
   extras.begin_token = files::kBeginOfText;
-  extras.end_token = files::kEndOfText;
+  extras.end_tokens = {files::kEndOfText};
   extras.padding_token = files::kPadding;
 }
 
