@@ -174,6 +174,7 @@ def goes_back_when_its_first_node_is_lost(slurm, steps):
     """It takes the job's script along. Slurm lets such a job go on for ever, so the other node puts it back, and is enough for it."""
     job = submit(slurm, "begun", "--nodes=1-2", "--time=20", steps=steps)
     wait_for_half(slurm, "begun", steps)
+    wait_until("it is watched", lambda: processes("watch_node"), PATIENCE, lambda: log_of(slurm, "begun"))
     slurm.lose_node("n1")
     wait_until("the job is put back", lambda: slurm.state(job)[1] > 0, PATIENCE, lambda: log_of(slurm, "begun"))
     wait_for_end(slurm, "begun", job)
