@@ -4,9 +4,8 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cstdint>
-#include <ctime>
 
+#include "base/clock.h"
 #include "cli/held_signals.h"
 #include "train/flight/flight_recorder.h"
 
@@ -14,23 +13,18 @@ namespace penstock::cli {
 namespace {
 
 // A process group's SIGTERM reaches a run twice: by itself, and forwarded by its supervisor.
-constexpr std::int64_t kOneRequest = 2000;  // ms
+constexpr Seconds kOneRequest = 2;
 
 std::atomic<bool> stop_asked = false;
-std::atomic<std::int64_t> urged_at = 0;  // ms, of the first SIGTERM or SIGINT; 0: none
-static_assert(std::atomic<std::int64_t>::is_always_lock_free, "a signal handler may use nothing else");
-
-std::int64_t milliseconds() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return 1000 * static_cast<std::int64_t>(now.tv_sec) + now.tv_nsec / 1000000 + 1;
-}
+std::atomic<Seconds> urged_at = 0;  // of the first SIGTERM or SIGINT; 0: none
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<Seconds>::is_always_lock_free,
+              "a signal handler may use nothing else");
 
 extern "C" void ask_to_stop(int signal_number) {
   stop_asked = true;
   if (signal_number == SIGUSR1) return;
-  const std::int64_t now = milliseconds();
-  std::int64_t before = 0;
+  const Seconds now = steady_seconds();  // a handler may call what this calls, clock_gettime
+  Seconds before = 0;
   if (urged_at.compare_exchange_strong(before, now)) return;
   if (signal_number == SIGINT || now - before >= kOneRequest) _exit(128 + signal_number);
 }
