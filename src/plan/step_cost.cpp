@@ -229,9 +229,10 @@ Seconds optimizer_of_step(const Case& c) {
 
 // A record's copy can overlap one F + B in the steady state, one F in warm-up and one B in cool-down.
 Seconds copies_of_step(const Case& c, double layers, Seconds forward, Seconds backward) {
+  if (c.layout.offload <= 0) return 0;
   const double warm_up = records_in_flight(c.layout.schedule, pipeline_shape(c.workload, c.layout), 0);
   const double leaving = model::offloaded_records(warm_up);
-  if (c.layout.offload <= 0 || leaving == 0) return 0;
+  if (leaving == 0) return 0;
   const double bytes = c.layout.offload * record_size(c.workload, c.layout, layers).leaving;
   const Seconds copy = bytes / c.hardware.copy_rate();
   return (c.units() - warm_up) * std::max(0.0, copy - forward - backward) +
