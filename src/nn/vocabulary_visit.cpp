@@ -21,15 +21,6 @@
 #include "nn/output_layer.h"
 
 namespace penstock::nn {
-namespace {
-
-mesh::Shard common(const mesh::Shard& a, const mesh::Shard& b) {
-  const std::int64_t begin = std::max(a.begin, b.begin), end = std::min(a.begin + a.count, b.begin + b.count);
-  const std::int64_t count = std::max<std::int64_t>(end - begin, 0);
-  return {.begin = begin, .count = count, .held = count};
-}
-
-}  // namespace
 
 VocabularyVisit::VocabularyVisit(const OutputShards& layer, int channel, const VisitInput& input)
     : layer_(layer), group_(*layer.group), channel_(channel), input_(input), tokens_(input.targets.numel()) {
@@ -41,7 +32,7 @@ VocabularyVisit::VocabularyVisit(const OutputShards& layer, int channel, const V
     const backend::CategoryScope scope(model::Category::Transfers);
     normed_ = room_for(tokens_);
   }
-  comm::as_part_of(kName, [&] { post_hidden(); });
+  comm::as_part_of(kName, [&] { scatter_hidden(); });
 }
 
 at::Tensor VocabularyVisit::room_for(std::int64_t rows) const {
@@ -69,21 +60,34 @@ void VocabularyVisit::normalise() {
   }
 }
 
-void VocabularyVisit::post_hidden() {
-  const int self = layer_.ranks->rank();
+void VocabularyVisit::scatter_hidden() {
+  scattered_.resize(static_cast<std::size_t>(tiles()));
+  for (std::int64_t number = 0; number < tiles(); ++number) {
+    const Tile tile = tile_at(number);
+    for_owners([&](int owner) {
+      if (owner == self()) {
+        for_others([&](int other) { send(narrowed_to(normed_, block_of(tile, owner, other)), other); });
+      } else if (const mesh::Shard block = block_of(tile, owner, self()); block.count > 0) {
+        scattered_[static_cast<std::size_t>(number)].push_back(receive(narrowed_to(normed_, block), owner));
+      }
+    });
+  }
+}
+
+void VocabularyVisit::hand_hidden_on() {
   hidden_arrives_.resize(static_cast<std::size_t>(tiles()));
   for (std::int64_t number = 0; number < tiles(); ++number) {
     const Tile tile = tile_at(number);
-    for (int rank = first_of_last(); rank < layer_.ranks->size(); ++rank) {
-      const mesh::Shard rows = rows_of(tile, rank);
-      if (rows.count == 0) continue;
-      const at::Tensor part = normed_.narrow(0, rows.begin, rows.count);
-      if (rank == self) {
-        for_others([&](int other) { send(part, other); });
-      } else {
-        hidden_arrives_[static_cast<std::size_t>(number)].push_back(receive(part, rank));
-      }
-    }
+    for (comm::Request& request : scattered_[static_cast<std::size_t>(number)]) request.wait();
+    for_owners([&](int owner) {
+      for_others([&](int other) {
+        if (other != owner) send(narrowed_to(normed_, block_of(tile, owner, self())), other);
+        const mesh::Shard theirs = block_of(tile, owner, other);
+        if (owner != self() && theirs.count > 0)
+          hidden_arrives_[static_cast<std::size_t>(number)].push_back(
+              receive(narrowed_to(normed_, theirs), other));
+      });
+    });
   }
 }
 
@@ -98,6 +102,7 @@ VisitResult VocabularyVisit::carry_out() {
 }
 
 void VocabularyVisit::visit_tiles() {
+  hand_hidden_on();
   std::optional<Tile> open;
   for (std::int64_t number = 0; number < tiles(); ++number) {
     Tile next = begin_tile(number);
@@ -106,6 +111,7 @@ void VocabularyVisit::visit_tiles() {
   }
   if (open) finish_tile(std::move(*open));
   finish_reduction();
+  for (comm::Request& request : sums_arrive_) request.wait();
   for (Sent& sent : sent_) sent.request.wait();
 }
 
@@ -124,16 +130,16 @@ VocabularyVisit::Tile VocabularyVisit::begin_tile(std::int64_t number) {
   Tile tile = tile_at(number);
   for (comm::Request& request : hidden_arrives_[static_cast<std::size_t>(number)]) request.wait();
   const at::Tensor targets = input_.targets.narrow(0, tile.begin, tile.tokens);
-  const std::int64_t own = group_.own(), all = own * layer_.ranks->size(), self = layer_.ranks->rank();
+  const std::int64_t own = group_.own(), all = own * layer_.ranks->size();
   const at::Tensor normed = normed_.narrow(0, tile.begin, tile.tokens);
   for (int i = 0; i < own; ++i) {
     tile.logits.push_back(logits_of(normed, layer_.own[static_cast<std::size_t>(i)].matrix->weight));
     const at::Tensor mine = kernels::shard_statistics(tile.logits.back(), targets, matrix_rows(i));
     if (i == 0) tile.statistics = at::empty({all, 3, tile.tokens}, mine.options());
-    tile.statistics.select(0, self * own + i).copy_(mine);
+    tile.statistics.select(0, self() * own + i).copy_(mine);
   }
   for_others([&](int other) {
-    send(tile.statistics.narrow(0, self * own, own), other);
+    send(tile.statistics.narrow(0, self() * own, own), other);
     tile.gathering.push_back(receive(tile.statistics.narrow(0, other * own, own), other));
   });
   return tile;
@@ -164,28 +170,8 @@ at::Tensor VocabularyVisit::partial_gradient(Tile& tile, const at::Tensor& targe
 
 void VocabularyVisit::form_gradients(Tile& tile, const at::Tensor& targets, const at::Tensor& scale) {
   const at::Tensor part = partial_gradient(tile, targets, scale);
-  const int self = layer_.ranks->rank();
-  const auto rows_in_tile = [&](const mesh::Shard& rows) {
-    return part.narrow(0, rows.begin - tile.begin, rows.count);
-  };
   finish_reduction();
-  for (int rank = first_of_last(); rank < layer_.ranks->size(); ++rank) {
-    const mesh::Shard rows = rows_of(tile, rank);
-    if (rows.count == 0) continue;
-    if (rank != self) {
-      send(rows_in_tile(rows), rank);
-      continue;
-    }
-    reduction_.rows = rows;
-    reduction_.parts.resize(static_cast<std::size_t>(layer_.ranks->size()));
-    for_others([&](int other) {
-      at::Tensor& theirs = reduction_.parts[static_cast<std::size_t>(other)];
-      theirs = at::empty({rows.count, part.size(1)}, part.options());
-      backend::recount(theirs, model::Category::Transfers);
-      reduction_.receives.push_back(receive(theirs, other));
-    });
-    reduction_.parts[static_cast<std::size_t>(self)] = rows_in_tile(rows);
-  }
+  begin_reduction(tile, part);
   for (int i = 0; i < group_.own(); ++i) {
     kernels::accumulate_weight_gradient(layer_.own[static_cast<std::size_t>(i)].matrix->gradient,
                                         tile.logits[static_cast<std::size_t>(i)],
@@ -193,14 +179,58 @@ void VocabularyVisit::form_gradients(Tile& tile, const at::Tensor& targets, cons
   }
 }
 
+void VocabularyVisit::begin_reduction(const Tile& tile, const at::Tensor& part) {
+  const auto in_tile = [&](mesh::Shard rows) {
+    rows.begin -= tile.begin;
+    return narrowed_to(part, rows);
+  };
+  for_owners([&](int owner) {
+    for_others([&](int other) { send(in_tile(block_of(tile, owner, other)), other); });
+    const mesh::Shard rows = block_of(tile, owner, self());
+    if (rows.count == 0) return;
+    Reduction& reduction = reductions_.emplace_back(Reduction{.owner = owner, .rows = rows});
+    reduction.parts.resize(static_cast<std::size_t>(layer_.ranks->size()));
+    reduction.parts[static_cast<std::size_t>(self())] = in_tile(rows);
+    for_others([&](int other) {
+      at::Tensor& theirs = reduction.parts[static_cast<std::size_t>(other)];
+      theirs = at::empty({rows.count, part.size(1)}, part.options());
+      backend::recount(theirs, model::Category::Transfers);
+      reduction.receives.push_back(receive(theirs, other));
+    });
+  });
+  reduced_ = Tile{.begin = tile.begin, .tokens = tile.tokens};
+}
+
 // Adds the parts of the latest tile; the receives were posted before its weight gradient.
 void VocabularyVisit::finish_reduction() {
-  if (reduction_.parts.empty()) return;
-  for (comm::Request& request : reduction_.receives) request.wait();
+  if (!reduced_) return;
+  for (Reduction& reduction : reductions_) {
+    const at::Tensor sum = sum_of(reduction);
+    if (reduction.owner == self()) {
+      own_gradients(reduction.rows).copy_(sum);
+    } else {
+      const at::Tensor rounded = sum.to(normed_.scalar_type(), /*non_blocking=*/false, /*copy=*/true);
+      backend::recount(rounded, model::Category::Transfers);
+      send(rounded, reduction.owner);
+    }
+  }
+  if (layer_.last()) {
+    for_others([&](int other) {
+      const mesh::Shard rows = block_of(*reduced_, self(), other);
+      if (rows.count > 0) sums_arrive_.push_back(receive(own_gradients(rows), other));
+    });
+  }
+  reductions_.clear();
+  reduced_.reset();
+}
+
+// The first part, to which the others are added.
+at::Tensor VocabularyVisit::sum_of(Reduction& reduction) const {
+  for (comm::Request& request : reduction.receives) request.wait();
   const int ranks = group_.ranks();
   const auto tree_of_stage = [&](int stage) -> at::Tensor& {
     const auto part = [&](int i) -> at::Tensor& {
-      return reduction_.parts[static_cast<std::size_t>(stage * ranks + i)];
+      return reduction.parts[static_cast<std::size_t>(stage * ranks + i)];
     };
     for (int apart = 1; apart < ranks; apart *= 2) {
       for (int i = 0; i + apart < ranks; i += 2 * apart) kernels::accumulate(part(i), part(i + apart));
@@ -209,14 +239,29 @@ void VocabularyVisit::finish_reduction() {
   };
   at::Tensor& sum = tree_of_stage(0);
   for (int stage = 1; stage < layer_.stages(); ++stage) kernels::accumulate(sum, tree_of_stage(stage));
-  const std::int64_t first = group_.rows_of_rank(tokens_, group_.rank()).begin;
-  grad_normed_.narrow(0, reduction_.rows.begin - first, reduction_.rows.count).copy_(sum);
-  reduction_ = {};
+  return sum;
 }
 
-mesh::Shard VocabularyVisit::rows_of(const Tile& tile, int rank) const {
-  const mesh::Shard whole{.begin = tile.begin, .count = tile.tokens, .held = tile.tokens};
-  return common(whole, group_.rows_of_rank(tokens_, rank - first_of_last()));
+at::Tensor VocabularyVisit::own_gradients(const mesh::Shard& rows) const {
+  const std::int64_t first = group_.rows_of_rank(tokens_, group_.rank()).begin;
+  return grad_normed_.narrow(0, rows.begin - first, rows.count);
+}
+
+mesh::Shard VocabularyVisit::rows_of(const Tile& tile, int owner) const {
+  const mesh::Shard own = group_.rows_of_rank(tokens_, owner - first_of_last());
+  const std::int64_t begin = std::max(tile.begin, own.begin);
+  const std::int64_t end = std::min(tile.begin + tile.tokens, own.begin + own.count);
+  if (end <= begin) return {.begin = tile.begin};
+  return {.begin = begin, .count = end - begin, .held = end - begin};
+}
+
+// The ranks of one stage already send and receive alike.
+mesh::Shard VocabularyVisit::block_of(const Tile& tile, int owner, int rank) const {
+  const mesh::Shard rows = rows_of(tile, owner);
+  if (layer_.stages() == 1) return rank == owner ? rows : mesh::Shard{.begin = tile.begin};
+  mesh::Shard block = mesh::even_block(rows.count, layer_.ranks->size(), rank);
+  block.begin += rows.begin;
+  return block;
 }
 
 VocabularyVisit::Tile VocabularyVisit::tile_at(std::int64_t number) const {
@@ -228,12 +273,18 @@ std::int64_t VocabularyVisit::tiles() const { return ceil_div(tokens_, layer_.ti
 
 // First frees the buffers of finished sends.
 void VocabularyVisit::send(const at::Tensor& buffer, int to) {
+  if (buffer.numel() == 0) return;
   std::erase_if(sent_, [](Sent& sent) { return sent.request.test(); });
   sent_.push_back({buffer, layer_.ranks->send(bytes_of_tensor(buffer), to, channel_)});
 }
 
 comm::Request VocabularyVisit::receive(const at::Tensor& buffer, int from) {
   return layer_.ranks->receive(bytes_of_tensor(buffer), from, channel_);
+}
+
+template <class Visit>
+void VocabularyVisit::for_owners(Visit&& visit) {
+  for (int owner = first_of_last(); owner < layer_.ranks->size(); ++owner) visit(owner);
 }
 
 template <class Visit>

@@ -6,11 +6,18 @@
 //
 // Each shard of a rank computes the logits of its columns for a tile and three numbers per token, which all
 // ranks gather; during the gather a rank computes the next tile's logits, so at most two tiles of logits
-// exist (category logits). The ranks of the last stage add the partial gradients of the hidden states in the
-// accumulator type, each for its own rows: the parts of a stage's shards as a tree, the stages in order.
+// exist (category logits). The partial gradients of the hidden states are added in the accumulator type: the
+// parts of a stage's shards as a tree, the stages in order.
+//
+// Under vocabulary parallelism the rows of the last stage's ranks are cut into a block for each rank, which
+// hands its blocks of hidden states on to the others, and adds the gradients of these blocks for the last
+// stage. So what a rank sends and receives does not grow with the number of ranks (a scatter with an
+// all-gather, and a reduce-scatter with a gather: van de Geijn 1994).
+//
 // Results do not depend on timing and differ from the unsharded output layer by rounding.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "base/units.h"
@@ -55,7 +62,7 @@ class VocabularyVisit {
  public:
   static constexpr const char* kName = "the output layer of a slice";
 
-  // Posts the messages of the hidden states on `channel`. Arguments must outlive the visit.
+  // Posts the first messages of the hidden states on `channel`. Arguments must outlive the visit.
   VocabularyVisit(const OutputShards& layer, int channel, const VisitInput& input);
 
   // Runs the visit. Adds the gradients of the output matrix and, on the last stage, of the final norm.
@@ -69,8 +76,9 @@ class VocabularyVisit {
     at::Tensor statistics;           // [all shards, 3, T]
     std::vector<comm::Request> gathering;
   };
-  // Partial gradients of this rank's rows of a tile, in flight to this rank.
+  // Partial gradients of one of this rank's blocks, in flight to this rank.
   struct Reduction {
+    int owner = 0;  // the rank of the last stage to which the sum goes
     mesh::Shard rows;
     std::vector<at::Tensor> parts;  // [rank][rows, h]
     std::vector<comm::Request> receives;
@@ -82,16 +90,22 @@ class VocabularyVisit {
 
   at::Tensor room_for(std::int64_t rows) const;  // [rows, h] in the compute type
   void normalise();
-  void post_hidden();
+  void scatter_hidden();
+  void hand_hidden_on();
   void visit_tiles();
-  void send(const at::Tensor& buffer, int to);
+  void send(const at::Tensor& buffer, int to);  // nothing, if empty
   comm::Request receive(const at::Tensor& buffer, int from);
   template <class Visit>
   void for_others(Visit&& visit);
+  template <class Visit>
+  void for_owners(Visit&& visit);  // the ranks of the last stage
 
+  int self() const { return layer_.ranks->rank(); }
   int first_of_last() const { return layer_.ranks->size() - group_.ranks(); }
-  // The tile's rows that belong to a rank of the last stage, counted from the slice's first row.
-  mesh::Shard rows_of(const Tile& tile, int rank) const;
+  // The tile's rows that belong to a rank of the last stage, counted from the slice's first row, and the
+  // block of them that another rank hands on and adds.
+  mesh::Shard rows_of(const Tile& tile, int owner) const;
+  mesh::Shard block_of(const Tile& tile, int owner, int rank) const;
   mesh::Shard matrix_rows(int own_index) const { return layer_.own[own_index].matrix->shard; }
 
   std::int64_t tiles() const;
@@ -100,7 +114,10 @@ class VocabularyVisit {
   void finish_tile(Tile tile);
   at::Tensor partial_gradient(Tile& tile, const at::Tensor& targets, const at::Tensor& scale);
   void form_gradients(Tile& tile, const at::Tensor& targets, const at::Tensor& scale);
+  void begin_reduction(const Tile& tile, const at::Tensor& part);
   void finish_reduction();
+  at::Tensor sum_of(Reduction& reduction) const;
+  at::Tensor own_gradients(const mesh::Shard& rows) const;  // their place in grad_normed_
   Rows norm_backward();
 
   const OutputShards& layer_;
@@ -110,9 +127,12 @@ class VocabularyVisit {
   const std::int64_t tokens_;
   at::Tensor normed_;                                       // [N, h]
   std::vector<at::Tensor> scales_;                          // of the norm, one per own shard
-  std::vector<std::vector<comm::Request>> hidden_arrives_;  // [tile]
+  std::vector<std::vector<comm::Request>> scattered_;       // [tile]: blocks to hand on
+  std::vector<std::vector<comm::Request>> hidden_arrives_;  // [tile]: all other rows
   at::Tensor grad_normed_;                                  // [own rows, h] in the compute type
-  Reduction reduction_;
+  std::vector<Reduction> reductions_;                       // of the latest tile, one per owner
+  std::optional<Tile> reduced_;                             // that tile
+  std::vector<comm::Request> sums_arrive_;
   std::vector<Sent> sent_;
   kernels::LossSum loss_sum_;
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/memory/visit.h"
 #include "plan/layout_memory.h"
 #include "sim/costs/collectives.h"
 #include "sim/costs/kernel_cost.h"
@@ -76,13 +77,14 @@ mesh::NodeSpread expert_replicas(const Case& c) {
                         members, c.hardware.node.gpus);
 }
 
-// Under vocabulary parallelism every device has 1/p of the columns; hidden states and their f32 gradients are
-// transferred between the last stage and all devices.
+// Under vocabulary parallelism every device has 1/p of the columns.
 Seconds edges_of_step(const Case& c, int rank) {
   const double slices = c.m() * c.layout.slices;
   if (c.layout.vocabulary_parallel && c.p() > 1) {
-    const double number = c.number_bytes() + as_double(model::accumulator_size(c.workload.precision));
-    const double bytes = number * c.tokens() * as_double(c.shape().hidden);  // rows of all tensor ranks
+    const model::Precision precision = c.workload.precision;
+    const double bytes =
+        model::visit_traffic(c.hidden_bytes(), c.layout.mesh.tensor, model::element_size(precision),
+                             model::accumulator_size(precision));
     const Seconds output = sim::output_layer(c.slice(), c.hardware, c.engine, c.vocab() / c.t() / c.p());
     return slices * (output + stage_transfer(c.hardware, c.layout.mesh, bytes));
   }

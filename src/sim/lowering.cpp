@@ -2,6 +2,7 @@
 #include "sim/lowering.h"
 
 #include "model/memory/offload_choice.h"
+#include "model/memory/visit.h"
 #include "sim/costs/unit.h"
 
 namespace penstock::sim {
@@ -11,15 +12,14 @@ schedule::Lowering lowering_of(const std::shared_ptr<const RunBytes>& bytes) {
   const Bytes element = element_size(work.precision), accumulator = accumulator_size(work.precision);
   schedule::Lowering lowering;
   lowering.transfer_bytes = [bytes](int j, int i) { return bytes->hidden_bytes(j, i); };
-  lowering.vocabulary = {
-      .parallel = work.vocabulary_parallel,
-      // Every rank gets the rows of all tensor ranks of the last stage, and returns their gradients in f32.
-      .visit_bytes =
-          [=, ranks = work.mesh.tensor](int j, int i) {
-            return bytes->hidden_bytes(j, i) * ranks / element * (element + accumulator);
-          },
-      .part_bytes = [=, devices = work.mesh.pipeline](int j,
-                                                      int i) { return bytes->hidden_bytes(j, i) / devices; }};
+  lowering.vocabulary = {.parallel = work.vocabulary_parallel,
+                         .visit_bytes =
+                             [=, ranks = work.mesh.tensor](int j, int i) {
+                               return static_cast<Bytes>(model::visit_traffic(
+                                   as_double(bytes->hidden_bytes(j, i)), ranks, element, accumulator));
+                             },
+                         .part_bytes = [=, devices = work.mesh.pipeline](
+                                           int j, int i) { return bytes->hidden_bytes(j, i) / devices; }};
   return lowering;
 }
 

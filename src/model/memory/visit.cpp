@@ -46,13 +46,37 @@ class Visit {
     return size_.tensor.shards * size_.stages * 3 * tokens_of(tile) * accumulator_;
   }
 
-  // The last device holds all devices' parts of its rows of a tile until they are summed. Other devices hold
-  // their own part until it is sent, while they compute the next one.
-  Bytes received_of(Tokens tile) const {
-    if (!size_.last) return 0;
-    const Tokens own = std::clamp<Tokens>(layer_.own_rows() - tile * size_.loss_tile, 0, tokens_of(tile));
-    return (size_.tensor.ranks * size_.stages - 1) * own * size_.shape.hidden * accumulator_;
+  std::int64_t ranks() const { return size_.tensor.ranks * size_.stages; }
+
+  Tokens rows_before(std::int64_t owner) const {
+    Tokens rows = 0;
+    for (std::int64_t shard = 0; shard < owner * size_.tensor.per_rank(); ++shard)
+      rows += layer_.rows_of(shard);
+    return rows;
   }
+
+  // Rows of a tile that the device's first rank adds: its block of those of each of the last stage's ranks,
+  // or alone in its stage its own. `others`: but for its own.
+  Tokens added_of(Tokens tile, bool others = false) const {
+    const Tokens first = tile * size_.loss_tile, end = first + tokens_of(tile);
+    const std::int64_t rank = size_.last ? ranks() - size_.tensor.ranks : 0;
+    Tokens rows = 0;
+    for (std::int64_t owner = others && size_.last ? 1 : 0; owner < size_.tensor.ranks; ++owner) {
+      const Tokens begin = std::max(first, rows_before(owner));
+      const Tokens owned = std::max<Tokens>(std::min(end, rows_before(owner + 1)) - begin, 0);
+      if (size_.stages == 1) return others ? 0 : owned;
+      rows += mesh::even_block(owned, ranks(), rank).count;
+    }
+    return rows;
+  }
+
+  // The parts of all other ranks, until they are added.
+  Bytes received_of(Tokens tile) const {
+    return (ranks() - 1) * added_of(tile) * size_.shape.hidden * accumulator_;
+  }
+
+  // Sums on their way to the last stage.
+  Bytes sums_of(Tokens tile) const { return added_of(tile, true) * size_.shape.hidden * element_; }
 
   void take_logits(Bytes bytes) {
     all_.add(bytes);
@@ -108,7 +132,11 @@ class Visit {
     all_.give(statistics_of(tile) + scale);
   }
 
-  void end_reduction(Tokens tile) { give_message(part_of(tile) + received_of(tile)); }
+  void end_reduction(Tokens tile) {
+    take_message(sums_of(tile));
+    give_message(part_of(tile) + received_of(tile));
+    if (tile > 0) give_message(sums_of(tile - 1));
+  }
 
   void end(Tokens tiles) {
     end_reduction(tiles - 1);

@@ -14,7 +14,7 @@ struct VisitSize {
   Shape shape;
   TensorSplit tensor;
   std::int64_t stages = 1;  // pipeline devices that share the vocabulary
-  bool last = true;         // the last stage's device, which sums the hidden states' gradients
+  bool last = true;         // the last stage's device, whose output it is
   std::int64_t sequences = 1;
   Tokens tokens = 1;  // of the slice
   bool sliced = false;
@@ -29,5 +29,13 @@ struct VisitMemory {
 };
 
 VisitMemory visit_memory(const VisitSize& size, const KernelSetting& setting);
+
+// Bytes that a rank receives in a visit of the devices of a pipeline: all rows of hidden states, and the
+// parts of their gradients that it adds; on the last stage also the sums, and elsewhere the rows that it
+// hands on, which are as many. `own_hidden`: of the last stage's output on one of `tensor_ranks` ranks.
+inline double visit_traffic(double own_hidden, std::int64_t tensor_ranks, Bytes element, Bytes accumulator) {
+  const double parts = static_cast<double>(accumulator) / static_cast<double>(element);
+  return own_hidden * (static_cast<double>(tensor_ranks) * (1 + parts) + 1);
+}
 
 }  // namespace penstock::model

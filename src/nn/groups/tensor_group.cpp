@@ -24,15 +24,15 @@ const std::string& name_of(TensorGroup::Collective collective) {
   return collective == TensorGroup::Collective::Gather ? gather : scatter;
 }
 
-at::Tensor narrowed_to(const at::Tensor& rows, const mesh::Shard& block) {
-  return rows.narrow(0, block.begin, block.count);
-}
-
 }  // namespace
 
 TensorGroup::TensorGroup(comm::Communicator& ranks, int shards, bool overlap)
     : ranks_(&ranks), shards_(shards), overlap_(overlap) {
   PENSTOCK_CHECK(shards % ranks.size() == 0, "every rank carries as many shards");
+}
+
+at::Tensor narrowed_to(const at::Tensor& rows, const mesh::Shard& block) {
+  return rows.narrow(0, block.begin, block.count);
 }
 
 mesh::Shard TensorGroup::rows_of_shard(std::int64_t tokens, int shard) const {

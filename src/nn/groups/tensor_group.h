@@ -30,6 +30,8 @@ using Rows = std::vector<at::Tensor>;  // one block of rows [n, h] per shard of 
 
 class GatheredRows;
 
+at::Tensor narrowed_to(const at::Tensor& rows, const mesh::Shard& block);  // a view
+
 class TensorGroup {
  public:
   // The value is the channel.
