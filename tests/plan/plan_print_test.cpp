@@ -5,7 +5,9 @@
 
 #include "base/text.h"
 #include "plan/answer.h"
+#include "plan/search.h"
 #include "plan/simulated_step.h"
+#include "questions.h"
 
 namespace penstock::plan {
 namespace {
@@ -52,6 +54,17 @@ TEST(PlanPrint, NothingIsRejectedOrSearchedForOneLayout) {
   EXPECT_TRUE(has(print_plan_json(plan), "\"candidates_per_s\":0}"));
   plan.result.rejected[0] = 1;
   EXPECT_TRUE(has(print_plan(plan), "Rejected\n  1"));
+}
+
+TEST(PlanJson, HasTheKeysThatScriptsRelyOn) {
+  Plan plan{workload("llama-70b-gqa", 131072, 32), cluster(128), {}};
+  plan.result = search(plan.workload, plan.cluster, {}, 2);
+  const std::string json = print_plan_json(plan);
+  for (const char* key : {"candidates", "rejected", "best", "search_s", "tp", "cp", "ep", "pp", "dp",
+                          "chunks", "slices", "schedule", "policy", "offload_ratio", "step_s",
+                          "tokens_per_s_per_gpu", "mfu", "peak_bytes", "host_bytes"}) {
+    EXPECT_NE(json.find("\"" + std::string(key) + "\":"), std::string::npos) << key;
+  }
 }
 
 }  // namespace

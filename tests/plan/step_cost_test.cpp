@@ -10,6 +10,7 @@
 #include "plan/plan_print.h"
 #include "plan/run_file.h"
 #include "plan/simulated_step.h"
+#include "questions.h"
 #include "reference.h"
 #include "run/resolve/resolve.h"
 #include "schedule/passes/lower.h"
@@ -177,6 +178,72 @@ TEST(StepCost, ChargesOnlyCopiesOfRecordsThatLeave) {
     const Seconds waits = step - seconds(pipeline, schedule, slices, 0).second;
     EXPECT_NEAR(copies, waits, 0.15 * waits) << name_of(schedule) << " p" << pipeline;
   }
+}
+
+TEST(StepCost, TermsAddUpToTheStepAndNoneIsNegative) {
+  const Workload w = workload("mixtral-8x22b", 65536, 64);
+  const SearchResult found = search(w, cluster(128), {}, 50);
+  for (const Candidate& candidate : found.best) {
+    double sum = 0;
+    for (const auto& [name, seconds] : terms_of(candidate.cost)) {
+      EXPECT_GE(seconds, 0) << name;
+      sum += seconds;
+    }
+    EXPECT_NEAR(sum, candidate.cost.total(), 1e-9 * sum);
+  }
+}
+
+TEST(StepCost, FullRecomputationOfOurOwnFormsWhatIsMissingAloneAndThatOfOthersAllAgain) {
+  const Workload w = workload("llama-7b", 8192, 8);
+  const Layout layout{.keep = model::keep_of(model::Policy::Full)};
+  const sim::Hardware hardware = read_hardware("h800");
+  const SliceCost own = slice_cost(w, layout, hardware, sim::kPenstock),
+                  others = slice_cost(w, layout, hardware, {});
+  EXPECT_LT(own.again.matrix, 0.9 * own.layer.forward.matrix) << "without the last product";
+  EXPECT_GT(own.again.matrix, 0.5 * own.layer.forward.matrix);
+  EXPECT_DOUBLE_EQ(others.again.matrix, others.layer.forward.matrix);
+}
+
+TEST(StepCost, TheVocabularyIsPaddedWhereTheEngineDoes) {
+  Workload w = workload("llama-7b", 8192, 8);
+  const sim::Hardware hardware = read_hardware("h800");
+  const auto seconds = [&](const sim::Engine& engine, std::int64_t vocab) {
+    w.model.shape.vocab = vocab;
+    return slice_cost(w, {}, hardware, engine).output;
+  };
+  sim::Engine padding = sim::kPenstock;
+  padding.padded_vocabulary = true;
+  EXPECT_DOUBLE_EQ(seconds(padding, 259), seconds(sim::kPenstock, 384));
+  EXPECT_LT(seconds(sim::kPenstock, 259), seconds(sim::kPenstock, 384));
+}
+
+TEST(StepCost, GatheredWeightsAreAsWideAsThePrecisionHasThem) {
+  Workload w = workload("llama-7b", 8192, 8);
+  const Layout layout{.mesh = {.data = 8}, .schedule = ScheduleKind::OneFOneB};
+  const auto gradients = [&] { return step_cost(w, layout, read_hardware("h800"), {}).gradients; };
+  const Seconds narrow = gradients();
+  w.precision = model::Precision::F32;
+  EXPECT_NEAR(gradients() / narrow, 8.0 / 6, 0.02) << "sums of four bytes, and weights of two or four";
+}
+
+// However experts are spread, a device steps as many of their states.
+TEST(StepCost, ExpertsAreSharedOutOverTheRanksThatHaveTheSame) {
+  const sim::Hardware hardware = read_hardware("h800");
+  const sim::Engine engine{.folded_experts = true};
+  const auto cost = [&](const mesh::Mesh& mesh, const SharedWeights& shared, std::int64_t ffn = 14336) {
+    Workload w = workload("mixtral-8x7b", 8192, 64);
+    w.model.shape.ffn = ffn;
+    return step_cost(w, {.mesh = mesh, .schedule = ScheduleKind::OneFOneB, .shared = shared}, hardware,
+                     engine);
+  };
+  const SharedWeights all{.on = true}, copies{.on = true, .group = 4}, whole{.group = 1};
+  const mesh::Mesh together{.data = 8}, apart{.expert = 8, .data = 8}, pairs{.expert = 2, .data = 8};
+  for (const mesh::Mesh& mesh : {apart, pairs})
+    EXPECT_NEAR(cost(mesh, all).optimizer / cost(together, all).optimizer, 1, 1e-9);
+  EXPECT_NEAR(cost(pairs, copies).optimizer / cost(together, copies).optimizer, 1, 1e-9);
+  EXPECT_DOUBLE_EQ(cost(apart, all).gradients, cost(apart, all, 28672).gradients) << "nobody has the same";
+  EXPECT_LT(cost(pairs, all).gradients, cost(pairs, all, 28672).gradients);
+  EXPECT_NEAR(cost(pairs, whole).optimizer, cost({.expert = 2, .data = 2}, whole).optimizer, 1e-12);
 }
 
 }  // namespace

@@ -105,13 +105,18 @@ TEST(Page, OfTwentyThousandActionsIsUnderTwoMegabytes) {
 }
 
 TEST(Page, GivesSharesOfTimeForWhatIsBeyondItsLimits) {
-  const Report report = small_report();
+  Report report = small_report();
   std::size_t ops = 0;
   for (const auto& device : report.runs[0].program.devices) ops += device.ops.size();
-  const Json tracks = data_of(html_page(report, {.detailed_ops = 2 * ops}))["runs"][0]["tracks"];
-  EXPECT_TRUE(tracks[0].has("events") && tracks[2].has("events"))
-      << "the prediction and the last step come first";
-  EXPECT_TRUE(tracks[1].has("shares") && !tracks[1].has("events"));
+  for (const std::size_t step : {0u, 1u}) {
+    report.runs[0].opens_with = step;
+    const Json shown = data_of(html_page(report, {.detailed_ops = 2 * ops}))["runs"][0];
+    EXPECT_EQ(shown["opensWith"].number, static_cast<double>(step));
+    const Json tracks = shown["tracks"];
+    EXPECT_TRUE(tracks[0].has("events") && tracks[1 + step].has("events"))
+        << "the prediction and the step that the page opens with come first";
+    EXPECT_TRUE(tracks[2 - step].has("shares") && !tracks[2 - step].has("events"));
+  }
   const Json run = data_of(html_page(report, {.detailed_ops = 0}))["runs"][0];
   EXPECT_EQ(run["program"].type, Json::Type::Null);
 }

@@ -317,7 +317,7 @@ std::string rewritten(std::string text, std::string_view part, std::string_view 
 }
 
 TEST(CheckpointFacts, RefuseChecksumsOfAnotherKind) {
-  const std::string text = train::to_json({.step = 7});
+  const std::string text = train::to_json(train::CheckpointFacts{.step = 7});
   const auto said_of = [](const std::string& facts) {
     return failure<InputError>([&] { train::parse_checkpoint_facts(facts, "here"); });
   };
