@@ -30,7 +30,7 @@ processor() { printf '%s, %s cores, %s' "$(sed -n 's/^model name[^:]*: //p' /pro
 file_of() {
   case "$1:$(widest)" in
     *:amx_bf16) printf '%s' "$1" ;;
-    kernels:* | peers:*) printf '%s-%s' "$1" "$(widest)" ;;
+    kernels:* | memory:* | peers:*) printf '%s-%s' "$1" "$(widest)" ;;
     *) printf '%s' "$1" ;;
   esac
 }
