@@ -14,6 +14,10 @@
 namespace penstock {
 namespace {
 
+// From this share of the next unit on, three digits of this one would say as much as that unit ("1024 KiB",
+// "1000 ms").
+constexpr double kRoundsUp = 0.9995;
+
 std::string with_unit(double value, const char* unit) {
   const int decimals = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
   std::array<char, 64> text{};
@@ -27,8 +31,8 @@ std::string print_bytes(Bytes bytes) {
   if (bytes < 0) return "-" + print_bytes(-std::max(bytes, -std::numeric_limits<Bytes>::max()));
   if (bytes < KiB) return std::to_string(bytes) + " B";
   const auto value = static_cast<double>(bytes);
-  if (bytes < MiB) return with_unit(value / KiB, "KiB");
-  if (bytes < GiB) return with_unit(value / MiB, "MiB");
+  if (value < kRoundsUp * MiB) return with_unit(value / KiB, "KiB");
+  if (value < kRoundsUp * GiB) return with_unit(value / MiB, "MiB");
   return with_unit(value / GiB, "GiB");
 }
 
@@ -36,9 +40,10 @@ std::string print_seconds(Seconds seconds) {
   if (!std::isfinite(seconds)) return "unknown";
   if (seconds < 0) return "-" + print_seconds(-seconds);
   if (seconds == 0) return "0 s";
-  if (seconds < 1e-3) return with_unit(seconds * 1e6, "us");
-  if (seconds < 1) return with_unit(seconds * 1e3, "ms");
-  if (seconds < 60) return with_unit(seconds, "s");
+  if (seconds < kRoundsUp * 1e-6) return with_unit(seconds * 1e9, "ns");
+  if (seconds < kRoundsUp * 1e-3) return with_unit(seconds * 1e6, "us");
+  if (seconds < kRoundsUp) return with_unit(seconds * 1e3, "ms");
+  if (seconds < 59.95) return with_unit(seconds, "s");
   const auto whole = static_cast<long long>(std::min(seconds, 1e15) + 0.5);  // a file may hold any number
   std::array<char, 64> text{};
   if (whole < 3600) {
@@ -55,7 +60,7 @@ std::string print_count(double count) {
   constexpr std::pair<double, const char*> scales[] = {
       {1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "K"}};
   for (const auto& [scale, unit] : scales) {
-    if (size >= scale) return with_unit(count / scale, unit);
+    if (size >= kRoundsUp * scale) return with_unit(count / scale, unit);
   }
   std::string text = with_unit(count, "");
   text.pop_back();

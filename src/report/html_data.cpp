@@ -72,8 +72,11 @@ class Plan {
     for (const Run& run : report.runs) {
       check_rows(run);
       auto tracks = tracks_of(run);
-      std::reverse(tracks.begin() + (run.predicted ? 1 : 0),
-                   tracks.end());  // the page opens with the last step
+      const auto steps = tracks.begin() + (run.predicted ? 1 : 0);
+      PENSTOCK_CHECK(run.opens_with < std::max<std::size_t>(run.measured.size(), 1),
+                     "a page opens with a step");
+      if (!run.measured.empty())
+        std::rotate(steps, steps + static_cast<std::ptrdiff_t>(run.opens_with), tracks.end());
       for (const Track* track : tracks) {
         check_track(run, *track);
         choose(*track);
@@ -223,6 +226,7 @@ std::string run_json(const Run& run, const Plan& plan) {
   object.add("devices", std::to_string(run.program.device_count()));
   object.add("rows", texts(run.rows)).add("groups", list(run.groups, groups_json));
   object.add("program", detailed ? program_json(run.program) : "null");
+  object.add("opensWith", std::to_string(run.opens_with));
   return object.add("tracks", tracks.text()).text();
 }
 

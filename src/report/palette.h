@@ -32,14 +32,14 @@ inline constexpr Colour kText{0x1A, 0x1A, 0x1A, "#1a1a1a"};  // text on any of t
 }  // namespace colour
 
 // For any number of areas that are not actions (memory categories, causes of idle time), in this order: his
-// "muted" scheme, distinct from the colours above.
+// "muted" scheme, distinct from the colours above, with a lighter indigo, which is seen on dark ground too.
 inline constexpr std::array<Colour, 9> kSeriesColours{{{0x44, 0xAA, 0x99, "#44aa99"},
                                                        {0xDD, 0xCC, 0x77, "#ddcc77"},
                                                        {0xCC, 0x66, 0x77, "#cc6677"},
                                                        {0x88, 0xCC, 0xEE, "#88ccee"},
                                                        {0x99, 0x99, 0x33, "#999933"},
                                                        {0xAA, 0x44, 0x99, "#aa4499"},
-                                                       {0x33, 0x22, 0x88, "#332288"},
+                                                       {0x66, 0x55, 0xBB, "#6655bb"},
                                                        {0x11, 0x77, 0x33, "#117733"},
                                                        {0x88, 0x22, 0x55, "#882255"}}};
 

@@ -62,7 +62,7 @@ class Panel {
   static std::string point(double x, double y) { return pixels(x) + " " + pixels(y); }
   static std::string label(double value) {
     const bool whole = value == std::floor(value) || value >= 100;
-    return number(value, whole ? 0 : value >= 10 ? 1 : 2);
+    return whole ? number(value, 0) : two_digits(value, value >= 10 ? 1 : 2);
   }
   double x_of(std::size_t i) const {
     return left_ + kPanelWidth * (static_cast<double>(i) + 0.5) / static_cast<double>(curve_.values.size());

@@ -79,6 +79,7 @@ struct Run {
   schedule::Program program;
   std::optional<Track> predicted;
   std::vector<Track> measured;  // steps with a recorded timeline, in order
+  std::size_t opens_with = 0;   // the measured step that a page shows first
   std::vector<Metric> metrics;
   std::vector<HeatMap> heat_maps;
   std::vector<Table> tables;  // the accounting of memory and time

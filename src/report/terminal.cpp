@@ -109,7 +109,8 @@ std::string axis(int gutter, int columns, Seconds makespan) {
   return std::string(gutter, ' ') + "0" + std::string(gap, ' ') + end + "\n";
 }
 
-std::string legend(const schedule::Program& program, bool colour) {
+// `with_others`: the rows show work without a letter.
+std::string legend(const schedule::Program& program, bool colour, bool with_others) {
   bool used[schedule::kOpWords.size()] = {};
   for (const auto& device : program.devices) {
     for (const Op& op : device.ops) used[static_cast<std::size_t>(op.kind)] = true;
@@ -128,6 +129,8 @@ std::string legend(const schedule::Program& program, bool colour) {
     parts.push_back((colour ? paint(colour_of(word.kind), letter) : letter) + " " +
                     std::string(meaning(word.kind)));
   }
+  const bool sharded_vocabulary = used[static_cast<std::size_t>(OpKind::VocabularyLoss)];
+  if (with_others) parts.push_back(sharded_vocabulary ? "+ loss, embedding and optimizer" : "+ optimizer");
   return join(parts, ", ");
 }
 
@@ -156,8 +159,9 @@ std::string terminal_timeline(const schedule::Program& program, const schedule::
     if (collectives) add_line(d, schedule::Lane::Collective, narrow ? "" : "collective");
   }
   if (shown < devices) text += "(" + std::to_string(devices - shown) + " more devices)\n";
-  return text + axis(gutter, columns, makespan) + std::string(gutter, ' ') + legend(program, style.colour) +
-         "\n";
+  const bool with_others = text.find('+') != std::string::npos;
+  return text + axis(gutter, columns, makespan) + std::string(gutter, ' ') +
+         legend(program, style.colour, with_others) + "\n";
 }
 
 }  // namespace penstock::report

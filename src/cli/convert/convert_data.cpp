@@ -225,9 +225,9 @@ std::string convert_data(const DataConversion& conversion) {
       learnt < writer.tokens()
           ? "; " + std::to_string(learnt) + " of them targets (" + conversion.prefix + ".mask)"
           : "";
-  return conversion.prefix + ".bin and .idx: " + std::to_string(writer.tokens()) + " tokens of " +
-         std::to_string(size_of(type)) + " bytes in " + std::to_string(writer.documents()) +
-         " documents; vocabulary " + std::to_string(tokenizer.vocab) + targets;
+  return conversion.prefix + ".bin and .idx: " + counted(writer.tokens(), "token") + " of " +
+         counted(size_of(type), "byte") + " in " + counted(writer.documents(), "document") + "; vocabulary " +
+         std::to_string(tokenizer.vocab) + targets;
 }
 
 }  // namespace penstock::cli

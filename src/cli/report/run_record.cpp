@@ -13,7 +13,7 @@
 namespace penstock::cli {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;  // categories of memory keep the order of the file
 
 struct MetricKey {
   const char* key;
@@ -162,7 +162,7 @@ std::vector<std::string> add_metrics(std::string_view text, const std::string& p
   std::vector<std::string> left_out;
   const auto lines = split(text, '\n');
   for (std::size_t number = 0; number < lines.size(); ++number) {
-    const Json entry = files::parse_or_discard(lines[number]);
+    const Json entry = files::parse_or_discard<Json>(lines[number]);
     if (member(entry, "step").is_number()) {
       if (auto newer = load_of(entry)) load = std::move(newer);
       add_values(entry, metrics);
@@ -178,7 +178,7 @@ std::vector<std::string> add_metrics(std::string_view text, const std::string& p
 }
 
 void add_summary(std::string_view text, const std::string& path, report::Run& run) {
-  const Json summary = files::parse_or_discard(text);
+  const Json summary = files::parse_or_discard<Json>(text);
   if (!summary.is_object()) throw InputError(path + ": is not a summary of a run");
   const Json devices = member(summary, "devices");
   for (std::size_t device = 0; devices.is_array() && device < devices.size(); ++device)
@@ -188,7 +188,7 @@ void add_summary(std::string_view text, const std::string& path, report::Run& ru
 }
 
 bool add_attempts(std::string_view text, report::Run& run) {
-  const Json told = files::parse_or_discard(text);
+  const Json told = files::parse_or_discard<Json>(text);
   const Json attempts = member(told, "attempts");
   if (!attempts.is_array() || attempts.empty()) return false;
   run.tables.push_back(table_of_attempts(attempts));

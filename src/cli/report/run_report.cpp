@@ -96,6 +96,7 @@ report::Run run_of(const Simulated& simulated) {
   report::Run run{.name = simulated.program.name, .program = simulated.program};
   run.predicted =
       track_of(simulated.measured.empty() ? "predicted" : "simulated", simulated.result, simulated.predicted);
+  run.opens_with = simulated.typical;
   run.slices = simulated.slices;
   run.tables.push_back(result_table("Simulated", simulated.result));
   for (const MeasuredStep& step : simulated.measured) {
@@ -132,6 +133,7 @@ std::vector<report::Run> runs_of_directory(const std::string& directory) {
     runs.front().notes.push_back("Device 0, 1, ... are the ranks of the first of " +
                                  std::to_string(simulated.mesh.ranks_per_stage()) + " pipelines.");
     runs.push_back(run_of_every_rank(directory, simulated));
+    runs.back().opens_with = simulated.typical;
   }
   return runs;
 }

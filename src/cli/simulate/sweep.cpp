@@ -6,6 +6,7 @@
 #include <cmath>
 #include <exception>
 #include <limits>
+#include <utility>
 
 #include "base/columns.h"
 #include "base/error.h"
@@ -196,7 +197,12 @@ std::string to_json(const Sweep& sweep) {
 std::string to_svg(const Sweep& sweep) {
   report::Plot plot{
       .title = sweep.name + " over " + sweep.key, .axis = sweep.key, .positions = {}, .curves = {}};
-  report::Curve makespan{.name = "makespan", .unit = "s", .values = {}};
+  Seconds longest = 0;
+  for (const SweepRow& row : sweep.rows) longest = std::max(longest, row.makespan);
+  const auto [unit, scale] = longest < 1e-3 ? std::pair{"us", 1e6}
+                             : longest < 1  ? std::pair{"ms", 1e3}
+                                            : std::pair{"s", 1.0};
+  report::Curve makespan{.name = "makespan", .unit = unit, .values = {}};
   report::Curve bytes{.name = "peak saved", .unit = "MiB", .values = {}};
   report::Curve records{.name = "peak in flight", .unit = "micro-batches", .values = {}};
   bool known_bytes = false;
@@ -206,7 +212,7 @@ std::string to_svg(const Sweep& sweep) {
       return possible ? value : std::numeric_limits<double>::quiet_NaN();
     };
     plot.positions.push_back(row.value);
-    makespan.values.push_back(or_gap(row.makespan));
+    makespan.values.push_back(or_gap(row.makespan * scale));
     bytes.values.push_back(or_gap(static_cast<double>(row.peak_bytes) / MiB));
     records.values.push_back(or_gap(row.micro_batches));
     known_bytes |= row.peak_bytes > 0;

@@ -89,7 +89,9 @@ std::string memory_after(const train::Summary& summary) {
     text +=
         "  process of device " + std::to_string(process.first_device) + "  resident " +
         print_bytes(process.measured) + ", predicted " + print_bytes(process.predicted()) + " (" +
-        off_by(process.predicted(), process.measured) + "): tensors " + print_bytes(process.tensors) +
+        off_by(process.predicted(), process.measured) +
+        (process.starts_fuller() ? ", the peak of its start" : "") + "): tensors " +
+        print_bytes(process.tensors) +
         (process.checkpoint_copy > 0 ? ", copy for checkpoints " + print_bytes(process.checkpoint_copy)
                                      : "") +
         (process.state_copies > 0 ? ", copies of states " + print_bytes(process.state_copies) : "") +

@@ -139,8 +139,7 @@ void require_fit(const train::CheckpointFacts& facts, const std::string& checkpo
   }
   if (facts.step > run.options.train.steps) {
     throw InputError("train.steps = " + std::to_string(run.options.train.steps) + " is less than the " +
-                     std::to_string(facts.step) + " steps that " + checkpoint +
-                     " has done; use that or more");
+                     counted(facts.step, "step") + " that " + checkpoint + " has done; use that or more");
   }
 }
 

@@ -84,8 +84,8 @@ std::string result_table(const run::Run& run, const train::Summary& summary, con
   text << " in " << print_seconds(summary.wall_s) << ", " << print_count(summary.tokens_per_second)
        << " tokens/s, loss " << number(summary.loss, 4) << "\n";
   if (summary.skipped_steps > 0) {
-    text << "skipped   " << summary.skipped_steps
-         << " steps whose loss or gradient was not finite, or whose batch had no target\n";
+    text << "skipped   " << counted(summary.skipped_steps, "step")
+         << " whose loss or gradient was not finite, or whose batch had no target\n";
   }
   if (summary.evaluation_loss && summary.bigram_loss) {
     text << "held out  " << number(*summary.evaluation_loss, 4) << " nats a byte; a table of byte pairs has "
@@ -123,7 +123,7 @@ std::string stop_line(const run::Run& run, const train::RunOutcome& outcome) {
 }
 
 std::string finished_line(const run::Run& run) {
-  return "finished  all " + std::to_string(run.options.train.steps) + " steps of " + run.options.output.dir +
+  return "finished  all " + counted(run.options.train.steps, "step") + " of " + run.options.output.dir +
          " are done; a greater train.steps continues\n";
 }
 

@@ -34,7 +34,8 @@ const CURVE = {
 function curveScales(curves) {
   const steps = curves.flatMap((curve) => curve.steps),
         [low, high] = clipToData(curves.flatMap((curve) => curve.values));
-  const first = leastOf(steps), last = Math.max(greatestOf(steps), first + 1e-9);
+  const alone = leastOf(steps) === greatestOf(steps) ? 0.5 : 0;
+  const first = leastOf(steps) - alone, last = greatestOf(steps) + alone;
   return {
     low,
     high,
@@ -61,17 +62,32 @@ function curvePath(curve, scales) {
       .join('');
 }
 
+// Values without a neighbour, which a path does not show.
+function lonePoints(curve, scales) {
+  const lone = (value, i) => value !== null && (curve.values[i - 1] ?? null) === null &&
+      (curve.values[i + 1] ?? null) === null;
+  return curve.values.flatMap(
+      (value, i) =>
+          lone(value, i) ?
+          [svg('circle', {cx: scales.x(curve.steps[i]), cy: scales.y(value), r: 3, fill: curve.colour})] :
+          []);
+}
+
 function curveAxes(scales) {
   const parts = [];
-  for (const value of axisTicks(scales.low, scales.high, 5).values) {
+  const rows = axisTicks(scales.low, scales.high, 5), columns = axisTicks(scales.first, scales.last, 6, 1);
+  const greatest = Math.max(Math.abs(scales.low), Math.abs(scales.high));
+  for (const value of rows.values) {
     parts.push(svg(
         'line', {class: 'grid', x1: CURVE.left, x2: CURVE.right, y1: scales.y(value), y2: scales.y(value)}));
     parts.push(
-        svg('text', {x: CURVE.left - 6, y: scales.y(value) + 4, 'text-anchor': 'end'}, printNumber(value)));
+        svg('text', {x: CURVE.left - 6, y: scales.y(value) + 4, 'text-anchor': 'end'},
+            axisNumber(value, rows.step, greatest)));
   }
-  for (const value of axisTicks(scales.first, scales.last, 6).values) {
+  for (const value of columns.values) {
     parts.push(
-        svg('text', {x: scales.x(value), y: CURVE.bottom + 16, 'text-anchor': 'middle'}, printNumber(value)));
+        svg('text', {x: scales.x(value), y: CURVE.bottom + 16, 'text-anchor': 'middle'},
+            axisNumber(value, columns.step, scales.last)));
   }
   parts.push(
       svg('text', {x: (CURVE.left + CURVE.right) / 2, y: CURVE.height - 4, 'text-anchor': 'middle'}, 'step'));
@@ -114,7 +130,7 @@ function curveChart(name, curves) {
                            }));
   const drawing =
       svg('svg', {viewBox: '0 0 ' + CURVE.width + ' ' + CURVE.height, role: 'img', 'aria-label': name},
-          curveAxes(scales), lines, cursor);
+          curveAxes(scales), lines, curves.map((curve) => lonePoints(curve, scales)).flat(), cursor);
   followPointer(drawing, curves, scales, cursor, said);
   const unit = curves[0].unit ? ' (' + curves[0].unit + ')' : '';
   const legend = curves.length < 2 ?

@@ -45,19 +45,19 @@ function printSeconds(exact, digits = 4) {
 function printBytes(bytes) {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
   let value = bytes, unit = 0;
-  for (; Math.abs(value) >= 1024 && unit + 1 < units.length; ++unit) value /= 1024;
+  for (; Math.abs(value) >= 1023.5 && unit + 1 < units.length; ++unit) value /= 1024;
   return (unit === 0 ? String(value) : significant(value, 3)) + ' ' + units[unit];
 }
 
 function printNumber(value) {
   const size = Math.abs(value);
   if (size >= 1e12 || (size > 0 && size < 1e-3)) return value.toExponential(2);
-  const scales = [[1e9, ' G'], [1e6, ' M'], [1e4, ' K', 1e3]];
-  for (const [from, suffix, scale] of scales) {
-    if (size >= from) return significant(value / (scale || from), 3) + suffix;
-  }
-  return String(Number(value.toPrecision(4)));
+  const [suffix, scale] = scaleOf(size * 1.0005);
+  return scale > 1 ? significant(value / scale, 3) + suffix : String(Number(value.toPrecision(4)));
 }
+
+const scaleOf = (size) =>
+    size >= 1e9 ? [' G', 1e9] : size >= 1e6 ? [' M', 1e6] : size >= 1e4 ? [' K', 1e3] : ['', 1];
 
 const printShare = (share) => (100 * share).toFixed(1) + ' %';
 const signed = (text, value) => (value > 0 ? '+' : '') + text;
@@ -105,9 +105,9 @@ const swatch = (colour) => {
   return square;
 };
 
-// Round positions of an axis: about `wanted` of them, 1, 2 or 5 times a power of ten apart.
-function axisTicks(from, to, wanted) {
-  const rough = (to - from) / Math.max(wanted, 1);
+// Round positions of an axis: about `wanted` of them, 1, 2 or 5 times a power of ten apart, and at least `least`.
+function axisTicks(from, to, wanted, least = 0) {
+  const rough = Math.max((to - from) / Math.max(wanted, 1), least);
   if (!(rough > 0) || !isFinite(rough)) return {step: 1, values: [from]};
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = power * ([1, 2, 5].find((m) => m * power >= rough * 0.999) || 10);
@@ -116,9 +116,20 @@ function axisTicks(from, to, wanted) {
   return {step, values};
 }
 
+const decimalsOf = (step) => Math.min(Math.max(0, -Math.floor(Math.log10(step) + 1e-9)), 9);
+
 // One unit for a whole axis, with as many decimals as its steps need.
 function axisSeconds(value, step, greatest) {
   const [unit, scale] = greatest < 1e-3 ? ['\u00b5s', 1e6] : greatest < 1 ? ['ms', 1e3] : ['s', 1];
-  const decimals = Math.max(0, -Math.floor(Math.log10(step * scale) + 1e-9));
-  return (value * scale).toFixed(Math.min(decimals, 9)) + ' ' + unit;
+  return (value * scale).toFixed(decimalsOf(step * scale)) + ' ' + unit;
+}
+
+function axisNumber(value, step, greatest) {
+  if (value === 0) return '0';
+  if (greatest >= 1e12 || greatest < 1e-3) {
+    const digits = Math.floor(Math.log10(Math.abs(value)) + 1e-9) - Math.floor(Math.log10(step) + 1e-9);
+    return value.toExponential(Math.min(Math.max(digits, 0), 9));
+  }
+  const [suffix, scale] = scaleOf(greatest);
+  return (value / scale).toFixed(decimalsOf(step / scale)) + suffix;
 }

@@ -8,7 +8,7 @@ const state = {
   at: null,
   panels: [],
   hidden: new Set(),
-  step: data.runs.map((run) => run.tracks.filter((t) => t.measured).length - 1),
+  step: data.runs.map((run) => run.opensWith),
   transfers: true,
   memory: true,
   difference: true,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 
+#include "base/text.h"
 #include "schedule/text.h"
 
 namespace penstock::schedule {
@@ -127,17 +128,16 @@ class Beyond {
   void tell_missing() {
     if (extent_.stages < schedule_.stages && !stage_told_) {
       missing(forward(extent_.stages, 0), number_text("stage", extent_.stages),
-              "the schedule has " + std::to_string(schedule_.stages) + " stages");
+              "the schedule has " + counted(schedule_.stages, "stage"));
     }
     if (extent_.micro_batches() < schedule_.micro_batches() && !micro_batch_told_) {
       missing(forward(0, extent_.micro_batches()), number_text("micro-batch", extent_.micro_batches()),
-              "the schedule has " + std::to_string(schedule_.micro_batches()) + " micro-batches");
+              "the schedule has " + counted(schedule_.micro_batches(), "micro-batch"));
     }
     for (int j = 0; j < extent_.micro_batches() && !findings_.full(); ++j) {
       const int slice = extent_.slices_of(j);
       if (slice >= schedule_.slices[j] || slice_told_[j]) continue;
-      missing(forward(0, j, slice), slice_text(slice, j),
-              "it has " + std::to_string(schedule_.slices[j]) + " slices");
+      missing(forward(0, j, slice), slice_text(slice, j), "it has " + counted(schedule_.slices[j], "slice"));
     }
   }
 

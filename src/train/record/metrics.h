@@ -117,9 +117,12 @@ struct ResidentSummary {
   Bytes tensors = 0;              // measured
   Bytes measured = 0;             // peak resident set
 
-  Bytes predicted() const {
-    return std::max(
-        at_start, predicted_libraries + predicted_tensors + predicted_host + checkpoint_copy + state_copies);
+  Bytes predicted() const { return std::max(at_start, in_steps()); }
+  bool starts_fuller() const { return at_start > in_steps(); }  // so the parts are less than the whole
+
+ private:
+  Bytes in_steps() const {
+    return predicted_libraries + predicted_tensors + predicted_host + checkpoint_copy + state_copies;
   }
 };
 
