@@ -64,29 +64,37 @@ void VocabularyVisit::scatter_hidden() {
   scattered_.resize(static_cast<std::size_t>(tiles()));
   for (std::int64_t number = 0; number < tiles(); ++number) {
     const Tile tile = tile_at(number);
-    for_owners([&](int owner) {
-      if (owner == self()) {
-        for_others([&](int other) { send(narrowed_to(normed_, block_of(tile, owner, other)), other); });
-      } else if (const mesh::Shard block = block_of(tile, owner, self()); block.count > 0) {
-        scattered_[static_cast<std::size_t>(number)].push_back(receive(narrowed_to(normed_, block), owner));
-      }
-    });
+    if (layer_.last()) {
+      for_other_stages(
+          [&](int other) { send(narrowed_to(normed_, block_of(tile, other)), rank_at(other, column())); });
+    } else {
+      receive(narrowed_to(normed_, block_of(tile, stage())), rank_at(last_stage(), column()),
+              scattered_[static_cast<std::size_t>(number)]);
+    }
   }
 }
 
 void VocabularyVisit::hand_hidden_on() {
-  hidden_arrives_.resize(static_cast<std::size_t>(tiles()));
+  std::vector<std::vector<comm::Request>> column_arrives(static_cast<std::size_t>(tiles()));
   for (std::int64_t number = 0; number < tiles(); ++number) {
     const Tile tile = tile_at(number);
     for (comm::Request& request : scattered_[static_cast<std::size_t>(number)]) request.wait();
-    for_owners([&](int owner) {
-      for_others([&](int other) {
-        if (other != owner) send(narrowed_to(normed_, block_of(tile, owner, self())), other);
-        const mesh::Shard theirs = block_of(tile, owner, other);
-        if (owner != self() && theirs.count > 0)
-          hidden_arrives_[static_cast<std::size_t>(number)].push_back(
-              receive(narrowed_to(normed_, theirs), other));
-      });
+    for_other_stages([&](int other) {
+      const int there = rank_at(other, column());
+      if (other != last_stage()) send(narrowed_to(normed_, block_of(tile, stage())), there);
+      if (!layer_.last())
+        receive(narrowed_to(normed_, block_of(tile, other)), there,
+                column_arrives[static_cast<std::size_t>(number)]);
+    });
+  }
+  hidden_arrives_.resize(static_cast<std::size_t>(tiles()));
+  for (std::int64_t number = 0; number < tiles(); ++number) {
+    const Tile tile = tile_at(number);
+    for (comm::Request& request : column_arrives[static_cast<std::size_t>(number)]) request.wait();
+    for_other_columns([&](int other) {
+      send(narrowed_to(normed_, rows_of(tile, column())), rank_at(stage(), other));
+      receive(narrowed_to(normed_, rows_of(tile, other)), rank_at(stage(), other),
+              hidden_arrives_[static_cast<std::size_t>(number)]);
     });
   }
 }
@@ -96,7 +104,7 @@ VisitResult VocabularyVisit::carry_out() {
   comm::as_part_of(kName, [&] { visit_tiles(); });
   VisitResult result;
   if (!layer_.last()) return result;
-  if (layer_.ranks->rank() == first_of_last()) result.loss_sum = loss_sum_;
+  if (column() == 0) result.loss_sum = loss_sum_;
   if (input_.with_gradients) result.grad_hidden = norm_backward();
   return result;
 }
@@ -138,10 +146,11 @@ VocabularyVisit::Tile VocabularyVisit::begin_tile(std::int64_t number) {
     if (i == 0) tile.statistics = at::empty({all, 3, tile.tokens}, mine.options());
     tile.statistics.select(0, self() * own + i).copy_(mine);
   }
-  for_others([&](int other) {
+  for (int other = 0; other < layer_.ranks->size(); ++other) {
+    if (other == self()) continue;
     send(tile.statistics.narrow(0, self() * own, own), other);
-    tile.gathering.push_back(receive(tile.statistics.narrow(0, other * own, own), other));
-  });
+    receive(tile.statistics.narrow(0, other * own, own), other, tile.gathering);
+  }
   return tile;
 }
 
@@ -171,95 +180,104 @@ at::Tensor VocabularyVisit::partial_gradient(Tile& tile, const at::Tensor& targe
 void VocabularyVisit::form_gradients(Tile& tile, const at::Tensor& targets, const at::Tensor& scale) {
   const at::Tensor part = partial_gradient(tile, targets, scale);
   finish_reduction();
-  begin_reduction(tile, part);
+  share_parts(tile, part);
   for (int i = 0; i < group_.own(); ++i) {
     kernels::accumulate_weight_gradient(layer_.own[static_cast<std::size_t>(i)].matrix->gradient,
                                         tile.logits[static_cast<std::size_t>(i)],
                                         normed_.narrow(0, tile.begin, tile.tokens));
   }
+  add_in_stage();
 }
 
-void VocabularyVisit::begin_reduction(const Tile& tile, const at::Tensor& part) {
+// Sends each column of the stage this rank's part of its rows.
+void VocabularyVisit::share_parts(const Tile& tile, const at::Tensor& part) {
   const auto in_tile = [&](mesh::Shard rows) {
     rows.begin -= tile.begin;
     return narrowed_to(part, rows);
   };
-  for_owners([&](int owner) {
-    for_others([&](int other) { send(in_tile(block_of(tile, owner, other)), other); });
-    const mesh::Shard rows = block_of(tile, owner, self());
-    if (rows.count == 0) return;
-    Reduction& reduction = reductions_.emplace_back(Reduction{.owner = owner, .rows = rows});
-    reduction.parts.resize(static_cast<std::size_t>(layer_.ranks->size()));
-    reduction.parts[static_cast<std::size_t>(self())] = in_tile(rows);
-    for_others([&](int other) {
-      at::Tensor& theirs = reduction.parts[static_cast<std::size_t>(other)];
-      theirs = at::empty({rows.count, part.size(1)}, part.options());
-      backend::recount(theirs, model::Category::Transfers);
-      reduction.receives.push_back(receive(theirs, other));
-    });
+  Reduction& reduction = reduction_.emplace(Reduction{.tile = {.begin = tile.begin, .tokens = tile.tokens}});
+  const mesh::Shard rows = rows_of(tile, column());
+  reduction.of_ranks.resize(static_cast<std::size_t>(group_.ranks()));
+  reduction.of_ranks[static_cast<std::size_t>(column())] = in_tile(rows);
+  for_other_columns([&](int other) {
+    send(in_tile(rows_of(tile, other)), rank_at(stage(), other));
+    at::Tensor& theirs = reduction.of_ranks[static_cast<std::size_t>(other)];
+    theirs = room_for_parts(rows.count, part);
+    receive(theirs, rank_at(stage(), other), reduction.receives);
   });
-  reduced_ = Tile{.begin = tile.begin, .tokens = tile.tokens};
 }
 
-// Adds the parts of the latest tile; the receives were posted before its weight gradient.
-void VocabularyVisit::finish_reduction() {
-  if (!reduced_) return;
-  for (Reduction& reduction : reductions_) {
-    const at::Tensor sum = sum_of(reduction);
-    if (reduction.owner == self()) {
-      own_gradients(reduction.rows).copy_(sum);
-    } else {
-      const at::Tensor rounded = sum.to(normed_.scalar_type(), /*non_blocking=*/false, /*copy=*/true);
-      backend::recount(rounded, model::Category::Transfers);
-      send(rounded, reduction.owner);
-    }
-  }
-  if (layer_.last()) {
-    for_others([&](int other) {
-      const mesh::Shard rows = block_of(*reduced_, self(), other);
-      if (rows.count > 0) sums_arrive_.push_back(receive(own_gradients(rows), other));
-    });
-  }
-  reductions_.clear();
-  reduced_.reset();
-}
-
-// The first part, to which the others are added.
-at::Tensor VocabularyVisit::sum_of(Reduction& reduction) const {
+// Adds the parts of the stage's ranks as a tree, and sends each stage its block of the sum.
+void VocabularyVisit::add_in_stage() {
+  Reduction& reduction = *reduction_;
   for (comm::Request& request : reduction.receives) request.wait();
-  const int ranks = group_.ranks();
-  const auto tree_of_stage = [&](int stage) -> at::Tensor& {
-    const auto part = [&](int i) -> at::Tensor& {
-      return reduction.parts[static_cast<std::size_t>(stage * ranks + i)];
-    };
-    for (int apart = 1; apart < ranks; apart *= 2) {
-      for (int i = 0; i + apart < ranks; i += 2 * apart) kernels::accumulate(part(i), part(i + apart));
-    }
-    return part(0);
+  reduction.receives.clear();
+  std::vector<at::Tensor> parts = std::exchange(reduction.of_ranks, {});
+  const std::size_t ranks = parts.size();
+  const mesh::Shard rows = rows_of(reduction.tile, column());
+  for (std::size_t apart = 1; apart < ranks && rows.count > 0; apart *= 2) {
+    for (std::size_t i = 0; i + apart < ranks; i += 2 * apart)
+      kernels::accumulate(parts[i], parts[i + apart]);
+  }
+  const auto in_rows = [&](mesh::Shard block) {
+    block.begin -= rows.begin;
+    return narrowed_to(parts.front(), block);
   };
-  at::Tensor& sum = tree_of_stage(0);
-  for (int stage = 1; stage < layer_.stages(); ++stage) kernels::accumulate(sum, tree_of_stage(stage));
-  return sum;
+  reduction.of_stages.resize(static_cast<std::size_t>(layer_.stages()));
+  const mesh::Shard own = block_of(reduction.tile, stage());
+  reduction.of_stages[static_cast<std::size_t>(stage())] = in_rows(own);
+  for_other_stages([&](int other) {
+    send(in_rows(block_of(reduction.tile, other)), rank_at(other, column()));
+    at::Tensor& theirs = reduction.of_stages[static_cast<std::size_t>(other)];
+    theirs = room_for_parts(own.count, parts.front());
+    receive(theirs, rank_at(other, column()), reduction.receives);
+  });
+}
+
+// Adds the stages in order, for the last of them.
+void VocabularyVisit::finish_reduction() {
+  if (!reduction_) return;
+  for (comm::Request& request : reduction_->receives) request.wait();
+  const mesh::Shard own = block_of(reduction_->tile, stage());
+  at::Tensor& sum = reduction_->of_stages.front();
+  for (int other = 1; other < layer_.stages() && own.count > 0; ++other)
+    kernels::accumulate(sum, reduction_->of_stages[static_cast<std::size_t>(other)]);
+  if (layer_.last()) {
+    if (own.count > 0) own_gradients(own).copy_(sum);
+    for_other_stages([&](int other) {
+      const mesh::Shard theirs = block_of(reduction_->tile, other);
+      if (theirs.count > 0) receive(own_gradients(theirs), rank_at(other, column()), sums_arrive_);
+    });
+  } else if (own.count > 0) {
+    const at::Tensor rounded = sum.to(normed_.scalar_type(), /*non_blocking=*/false, /*copy=*/true);
+    backend::recount(rounded, model::Category::Transfers);
+    send(rounded, rank_at(last_stage(), column()));
+  }
+  reduction_.reset();
+}
+
+at::Tensor VocabularyVisit::room_for_parts(std::int64_t rows, const at::Tensor& like) const {
+  const at::Tensor parts = at::empty({rows, like.size(1)}, like.options());
+  backend::recount(parts, model::Category::Transfers);
+  return parts;
 }
 
 at::Tensor VocabularyVisit::own_gradients(const mesh::Shard& rows) const {
-  const std::int64_t first = group_.rows_of_rank(tokens_, group_.rank()).begin;
+  const std::int64_t first = group_.rows_of_rank(tokens_, column()).begin;
   return grad_normed_.narrow(0, rows.begin - first, rows.count);
 }
 
-mesh::Shard VocabularyVisit::rows_of(const Tile& tile, int owner) const {
-  const mesh::Shard own = group_.rows_of_rank(tokens_, owner - first_of_last());
-  const std::int64_t begin = std::max(tile.begin, own.begin);
-  const std::int64_t end = std::min(tile.begin + tile.tokens, own.begin + own.count);
+mesh::Shard VocabularyVisit::rows_of(const Tile& tile, int column) const {
+  const mesh::Shard all = group_.rows_of_rank(tokens_, column);
+  const std::int64_t begin = std::max(tile.begin, all.begin);
+  const std::int64_t end = std::min(tile.begin + tile.tokens, all.begin + all.count);
   if (end <= begin) return {.begin = tile.begin};
   return {.begin = begin, .count = end - begin, .held = end - begin};
 }
 
-// The ranks of one stage already send and receive alike.
-mesh::Shard VocabularyVisit::block_of(const Tile& tile, int owner, int rank) const {
-  const mesh::Shard rows = rows_of(tile, owner);
-  if (layer_.stages() == 1) return rank == owner ? rows : mesh::Shard{.begin = tile.begin};
-  mesh::Shard block = mesh::even_block(rows.count, layer_.ranks->size(), rank);
+mesh::Shard VocabularyVisit::block_of(const Tile& tile, int stage) const {
+  const mesh::Shard rows = rows_of(tile, column());
+  mesh::Shard block = mesh::even_block(rows.count, layer_.stages(), stage);
   block.begin += rows.begin;
   return block;
 }
@@ -278,19 +296,21 @@ void VocabularyVisit::send(const at::Tensor& buffer, int to) {
   sent_.push_back({buffer, layer_.ranks->send(bytes_of_tensor(buffer), to, channel_)});
 }
 
-comm::Request VocabularyVisit::receive(const at::Tensor& buffer, int from) {
-  return layer_.ranks->receive(bytes_of_tensor(buffer), from, channel_);
+void VocabularyVisit::receive(const at::Tensor& buffer, int from, std::vector<comm::Request>& requests) {
+  if (buffer.numel() > 0) requests.push_back(layer_.ranks->receive(bytes_of_tensor(buffer), from, channel_));
 }
 
 template <class Visit>
-void VocabularyVisit::for_owners(Visit&& visit) {
-  for (int owner = first_of_last(); owner < layer_.ranks->size(); ++owner) visit(owner);
+void VocabularyVisit::for_other_columns(Visit&& visit) const {
+  for (int other = 0; other < group_.ranks(); ++other) {
+    if (other != column()) visit(other);
+  }
 }
 
 template <class Visit>
-void VocabularyVisit::for_others(Visit&& visit) {
-  for (int other = 0; other < layer_.ranks->size(); ++other) {
-    if (other != layer_.ranks->rank()) visit(other);
+void VocabularyVisit::for_other_stages(Visit&& visit) const {
+  for (int other = 0; other < layer_.stages(); ++other) {
+    if (other != stage()) visit(other);
   }
 }
 

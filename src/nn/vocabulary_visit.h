@@ -9,10 +9,11 @@
 // exist (category logits). The partial gradients of the hidden states are added in the accumulator type: the
 // parts of a stage's shards as a tree, the stages in order.
 //
-// Under vocabulary parallelism the rows of the last stage's ranks are cut into a block for each rank, which
-// hands its blocks of hidden states on to the others, and adds the gradients of these blocks for the last
-// stage. So what a rank sends and receives does not grow with the number of ranks (a scatter with an
-// all-gather, and a reduce-scatter with a gather: van de Geijn 1994).
+// The rows of the last stage's tensor ranks travel in columns: a column is the ranks of all stages with the
+// same r_t. Each has an equal block of its column's rows, which it hands on to the others, and whose
+// gradients it adds for the last stage; within a stage, columns exchange what they have. So a rank's traffic
+// between stages does not grow with their number, and shrinks with t (a scatter with an all-gather, and a
+// reduce-scatter with a gather: Barnett et al. 1994, "Interprocessor collective communication library").
 //
 // Results do not depend on timing and differ from the unsharded output layer by rounding.
 #pragma once
@@ -76,11 +77,12 @@ class VocabularyVisit {
     at::Tensor statistics;           // [all shards, 3, T]
     std::vector<comm::Request> gathering;
   };
-  // Partial gradients of one of this rank's blocks, in flight to this rank.
+  // Gradients of a tile's rows of this column, in flight to this rank: parts of the ranks of its stage; then,
+  // added over each stage, those of this rank's block.
   struct Reduction {
-    int owner = 0;  // the rank of the last stage to which the sum goes
-    mesh::Shard rows;
-    std::vector<at::Tensor> parts;  // [rank][rows, h]
+    Tile tile;
+    std::vector<at::Tensor> of_ranks;   // [r_t][rows, h]
+    std::vector<at::Tensor> of_stages;  // [stage][rows of the block, h]
     std::vector<comm::Request> receives;
   };
   struct Sent {
@@ -94,18 +96,20 @@ class VocabularyVisit {
   void hand_hidden_on();
   void visit_tiles();
   void send(const at::Tensor& buffer, int to);  // nothing, if empty
-  comm::Request receive(const at::Tensor& buffer, int from);
+  void receive(const at::Tensor& buffer, int from, std::vector<comm::Request>& requests);
   template <class Visit>
-  void for_others(Visit&& visit);
+  void for_other_columns(Visit&& visit) const;
   template <class Visit>
-  void for_owners(Visit&& visit);  // the ranks of the last stage
+  void for_other_stages(Visit&& visit) const;
 
   int self() const { return layer_.ranks->rank(); }
-  int first_of_last() const { return layer_.ranks->size() - group_.ranks(); }
-  // The tile's rows that belong to a rank of the last stage, counted from the slice's first row, and the
-  // block of them that another rank hands on and adds.
-  mesh::Shard rows_of(const Tile& tile, int owner) const;
-  mesh::Shard block_of(const Tile& tile, int owner, int rank) const;
+  int column() const { return group_.rank(); }
+  int stage() const { return self() / group_.ranks(); }
+  int last_stage() const { return layer_.stages() - 1; }
+  int rank_at(int stage, int column) const { return stage * group_.ranks() + column; }
+  // The tile's rows of a column, counted from the slice's first row, and the block of them of one stage.
+  mesh::Shard rows_of(const Tile& tile, int column) const;
+  mesh::Shard block_of(const Tile& tile, int stage) const;  // of this rank's column
   mesh::Shard matrix_rows(int own_index) const { return layer_.own[own_index].matrix->shard; }
 
   std::int64_t tiles() const;
@@ -114,9 +118,10 @@ class VocabularyVisit {
   void finish_tile(Tile tile);
   at::Tensor partial_gradient(Tile& tile, const at::Tensor& targets, const at::Tensor& scale);
   void form_gradients(Tile& tile, const at::Tensor& targets, const at::Tensor& scale);
-  void begin_reduction(const Tile& tile, const at::Tensor& part);
+  void share_parts(const Tile& tile, const at::Tensor& part);
+  void add_in_stage();
   void finish_reduction();
-  at::Tensor sum_of(Reduction& reduction) const;
+  at::Tensor room_for_parts(std::int64_t rows, const at::Tensor& like) const;
   at::Tensor own_gradients(const mesh::Shard& rows) const;  // their place in grad_normed_
   Rows norm_backward();
 
@@ -127,11 +132,10 @@ class VocabularyVisit {
   const std::int64_t tokens_;
   at::Tensor normed_;                                       // [N, h]
   std::vector<at::Tensor> scales_;                          // of the norm, one per own shard
-  std::vector<std::vector<comm::Request>> scattered_;       // [tile]: blocks to hand on
-  std::vector<std::vector<comm::Request>> hidden_arrives_;  // [tile]: all other rows
+  std::vector<std::vector<comm::Request>> scattered_;       // [tile]: the block to hand on
+  std::vector<std::vector<comm::Request>> hidden_arrives_;  // [tile]: rows of other columns
   at::Tensor grad_normed_;                                  // [own rows, h] in the compute type
-  std::vector<Reduction> reductions_;                       // of the latest tile, one per owner
-  std::optional<Tile> reduced_;                             // that tile
+  std::optional<Reduction> reduction_;                      // of the latest tile
   std::vector<comm::Request> sums_arrive_;
   std::vector<Sent> sent_;
   kernels::LossSum loss_sum_;

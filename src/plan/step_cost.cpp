@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/memory/visit.h"
 #include "plan/layout_memory.h"
 #include "sim/costs/collectives.h"
 #include "sim/costs/kernel_cost.h"
@@ -81,12 +80,9 @@ mesh::NodeSpread expert_replicas(const Case& c) {
 Seconds edges_of_step(const Case& c, int rank) {
   const double slices = c.m() * c.layout.slices;
   if (c.layout.vocabulary_parallel && c.p() > 1) {
-    const model::Precision precision = c.workload.precision;
-    const double bytes =
-        model::visit_traffic(c.hidden_bytes(), c.layout.mesh.tensor, model::element_size(precision),
-                             model::accumulator_size(precision));
     const Seconds output = sim::output_layer(c.slice(), c.hardware, c.engine, c.vocab() / c.t() / c.p());
-    return slices * (output + stage_transfer(c.hardware, c.layout.mesh, bytes));
+    return slices *
+           (output + visit_messages(c.hardware, c.layout.mesh, c.hidden_bytes(), c.workload.precision));
   }
   return slices *
          ((rank == 0 ? c.costs.embedding : 0) + (rank == last_device(c.layout) ? c.costs.output : 0));

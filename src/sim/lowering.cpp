@@ -14,9 +14,9 @@ schedule::Lowering lowering_of(const std::shared_ptr<const RunBytes>& bytes) {
   lowering.transfer_bytes = [bytes](int j, int i) { return bytes->hidden_bytes(j, i); };
   lowering.vocabulary = {.parallel = work.vocabulary_parallel,
                          .visit_bytes =
-                             [=, ranks = work.mesh.tensor](int j, int i) {
-                               return static_cast<Bytes>(model::visit_traffic(
-                                   as_double(bytes->hidden_bytes(j, i)), ranks, element, accumulator));
+                             [=](int j, int i) {
+                               return static_cast<Bytes>(model::visit_bytes(
+                                   as_double(bytes->hidden_bytes(j, i)), element, accumulator));
                              },
                          .part_bytes = [=, devices = work.mesh.pipeline](
                                            int j, int i) { return bytes->hidden_bytes(j, i) / devices; }};

@@ -125,8 +125,9 @@ TEST(LayerShards, FormTheLossTogether) {
   }
   const VisitMemory of_pipeline = visit({2, 2}, 2, false);
   EXPECT_EQ(of_pipeline.logits, 32 * 65 * element);
-  EXPECT_EQ(of_pipeline.messages, 2 * part + 3 * part / 4 + part / 4)
-      << "hidden states of all rows, the own part, the others' parts of a quarter of the rows, and their sums";
+  EXPECT_EQ(of_pipeline.messages, 2 * part + part / 2 + part / 4)
+      << "hidden states of all rows, the own part, the other rank's of half the rows, another stage's of a "
+         "quarter";
 
   ActionSize size{.shape = shape(),
                   .tensor = {4, 2},

@@ -9,6 +9,7 @@
 
 #include "model/memory/terms.h"
 #include "model/parameters.h"
+#include "sim/costs/collectives.h"
 #include "sim/hardware_files.h"
 #include "sim/lowering.h"
 #include "sim/small_work.h"
@@ -66,9 +67,9 @@ TEST(AnalyticCosts, RanksOfSeveralTensorShardsScatterInF32) {
   EXPECT_NEAR(more_passes(Precision::F32, Policy::Full, OpKind::Backward), 0, 1e-9);
 }
 
-// Hidden states and their gradients in f32, however many ranks there are; and one part of the rows that a rank
-// hands on, or the sums of its own.
-TEST(AnalyticCosts, AVisitMovesTheRowsOfAllTensorRanksOfTheLastStage) {
+// A column's hidden states twice, and their gradients in f32; within a stage, where traffic is quick, all
+// rows.
+TEST(AnalyticCosts, AVisitMovesTheRowsOfEachColumnBetweenStages) {
   for (const int tensor : {1, 2, 4}) {
     Work work = small_work(4);
     work.precision = model::Precision::BF16;
@@ -76,7 +77,14 @@ TEST(AnalyticCosts, AVisitMovesTheRowsOfAllTensorRanksOfTheLastStage) {
     work.mesh.tensor = tensor;
     const Bytes hidden = 256 * 3 * work.shape.hidden * 2;
     const auto bytes = std::make_shared<const RunBytes>(work);
-    EXPECT_EQ(lowering_of(bytes).vocabulary.visit_bytes(0, 0), 3 * hidden + hidden / tensor);
+    EXPECT_EQ(lowering_of(bytes).vocabulary.visit_bytes(0, 0), 4 * hidden / tensor);
+    Hardware hardware = assumed_hardware();
+    const auto seconds = [&] {
+      return visit_messages(hardware, work.mesh, as_double(hidden) / tensor, work.precision);
+    };
+    const Seconds all = seconds();
+    hardware.node.link_gbps = 1e12;
+    EXPECT_EQ(seconds() < all, tensor > 1);
   }
 }
 

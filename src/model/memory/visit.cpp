@@ -46,37 +46,22 @@ class Visit {
     return size_.tensor.shards * size_.stages * 3 * tokens_of(tile) * accumulator_;
   }
 
-  std::int64_t ranks() const { return size_.tensor.ranks * size_.stages; }
-
-  Tokens rows_before(std::int64_t owner) const {
-    Tokens rows = 0;
-    for (std::int64_t shard = 0; shard < owner * size_.tensor.per_rank(); ++shard)
-      rows += layer_.rows_of(shard);
-    return rows;
+  // Rows of a tile that are of the first of the stage's ranks, and this device's block of them.
+  Tokens column_of(Tokens tile) const {
+    return std::clamp<Tokens>(layer_.own_rows() - tile * size_.loss_tile, 0, tokens_of(tile));
+  }
+  Tokens block_of(Tokens tile) const {
+    return mesh::even_block(column_of(tile), size_.stages, size_.last ? size_.stages - 1 : 0).count;
   }
 
-  // Rows of a tile that the device's first rank adds: its block of those of each of the last stage's ranks,
-  // or alone in its stage its own. `others`: but for its own.
-  Tokens added_of(Tokens tile, bool others = false) const {
-    const Tokens first = tile * size_.loss_tile, end = first + tokens_of(tile);
-    const std::int64_t rank = size_.last ? ranks() - size_.tensor.ranks : 0;
-    Tokens rows = 0;
-    for (std::int64_t owner = others && size_.last ? 1 : 0; owner < size_.tensor.ranks; ++owner) {
-      const Tokens begin = std::max(first, rows_before(owner));
-      const Tokens owned = std::max<Tokens>(std::min(end, rows_before(owner + 1)) - begin, 0);
-      if (size_.stages == 1) return others ? 0 : owned;
-      rows += mesh::even_block(owned, ranks(), rank).count;
-    }
-    return rows;
+  // Parts of the stage's other ranks; sums of other stages; sums on their way to the last stage.
+  Bytes of_ranks(Tokens tile) const {
+    return (size_.tensor.ranks - 1) * column_of(tile) * size_.shape.hidden * accumulator_;
   }
-
-  // The parts of all other ranks, until they are added.
-  Bytes received_of(Tokens tile) const {
-    return (ranks() - 1) * added_of(tile) * size_.shape.hidden * accumulator_;
+  Bytes of_stages(Tokens tile) const {
+    return (size_.stages - 1) * block_of(tile) * size_.shape.hidden * accumulator_;
   }
-
-  // Sums on their way to the last stage.
-  Bytes sums_of(Tokens tile) const { return added_of(tile, true) * size_.shape.hidden * element_; }
+  Bytes sums_of(Tokens tile) const { return size_.last ? 0 : block_of(tile) * size_.shape.hidden * element_; }
 
   void take_logits(Bytes bytes) {
     all_.add(bytes);
@@ -126,15 +111,17 @@ class Visit {
     all_.give(parts * part_of(tile));
     take_message(part_of(tile));
     if (another_before) end_reduction(tile - 1);
-    take_message(received_of(tile));
+    take_message(of_ranks(tile));
     all_.touch(weight_gradient_scratch(setting_, tokens_of(tile), size_.shape.hidden, rows_));
+    take_message(of_stages(tile));
+    give_message(of_ranks(tile));
     give_logits(parts * logits_of(tile));
     all_.give(statistics_of(tile) + scale);
   }
 
   void end_reduction(Tokens tile) {
     take_message(sums_of(tile));
-    give_message(part_of(tile) + received_of(tile));
+    give_message(part_of(tile) + of_stages(tile));
     if (tile > 0) give_message(sums_of(tile - 1));
   }
 

@@ -30,12 +30,11 @@ struct VisitMemory {
 
 VisitMemory visit_memory(const VisitSize& size, const KernelSetting& setting);
 
-// Bytes that a rank receives in a visit of the devices of a pipeline: all rows of hidden states, and the
-// parts of their gradients that it adds; on the last stage also the sums, and elsewhere the rows that it
-// hands on, which are as many. `own_hidden`: of the last stage's output on one of `tensor_ranks` ranks.
-inline double visit_traffic(double own_hidden, std::int64_t tensor_ranks, Bytes element, Bytes accumulator) {
-  const double parts = static_cast<double>(accumulator) / static_cast<double>(element);
-  return own_hidden * (static_cast<double>(tensor_ranks) * (1 + parts) + 1);
+// Bytes that a rank sends between stages in a visit: its column's rows of hidden states, their gradients in
+// the accumulator type, and the rows that it gets to hand on or the sums that it returns, which are as many.
+// `own_hidden`: of the last stage's output on one rank.
+inline double visit_bytes(double own_hidden, Bytes element, Bytes accumulator) {
+  return own_hidden * (2 + static_cast<double>(accumulator) / static_cast<double>(element));
 }
 
 }  // namespace penstock::model

@@ -174,7 +174,9 @@ const AnalyticCosts::SliceSeconds& AnalyticCosts::at(const Op& op) const {
 Seconds AnalyticCosts::loss(const Op& op) const {
   const LayerSlice layer = layer_slice(op.key.micro_batch, op.key.slice, {});
   return output_layer(layer, hardware_, engine_, columns()) +
-         stage_transfer(hardware_, bytes_.work().mesh, static_cast<double>(op.bytes));
+         visit_messages(hardware_, bytes_.work().mesh,
+                        as_double(bytes_.hidden_bytes(op.key.micro_batch, op.key.slice)),
+                        bytes_.work().precision);
 }
 
 namespace {

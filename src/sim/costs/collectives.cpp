@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "model/memory/visit.h"
+
 namespace penstock::sim {
 namespace {
 
@@ -57,6 +59,15 @@ Seconds message(const Hardware& hardware, bool one_node, double bytes) {
 Seconds stage_transfer(const Hardware& hardware, const mesh::Mesh& mesh, double bytes) {
   if (mesh.pipeline == 1) return 0;
   return message(hardware, mesh.world() <= hardware.node.gpus, bytes);
+}
+
+Seconds visit_messages(const Hardware& hardware, const mesh::Mesh& mesh, double own_hidden,
+                       model::Precision precision) {
+  const Bytes element = model::element_size(precision), accumulator = model::accumulator_size(precision);
+  const mesh::NodeSpread stage = mesh::thinnest(mesh, mesh::Group::Tensor, hardware.node.gpus);
+  const double rows = own_hidden * mesh.tensor, parts = rows * as_double(accumulator) / as_double(element);
+  return stage_transfer(hardware, mesh, model::visit_bytes(own_hidden, element, accumulator)) +
+         ring_pass(hardware, stage, rows) + ring_pass(hardware, stage, parts);
 }
 
 bool in_one_node(const Hardware& hardware, const mesh::Mesh& mesh, int from, int to) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "mesh/mesh.h"
+#include "model/shape.h"
 #include "sim/costs/hardware.h"
 
 namespace penstock::sim {
@@ -22,6 +23,11 @@ Seconds message(const Hardware& hardware, bool one_node, double bytes);
 // A transfer of `bytes` from each rank of a stage to the next stage, all at once: between nodes, unless the
 // whole pipeline is in one node.
 Seconds stage_transfer(const Hardware& hardware, const mesh::Mesh& mesh, double bytes);
+
+// The messages of a vocabulary visit (nn/vocabulary_visit.h): between stages those of a column; inside each
+// stage the rows of all columns, and the parts of their gradients. `own_hidden` as in model::visit_bytes.
+Seconds visit_messages(const Hardware& hardware, const mesh::Mesh& mesh, double own_hidden,
+                       model::Precision precision);
 
 // Returns whether all communicating pairs of ranks of the pipeline ranks `from` and `to` are on one node.
 bool in_one_node(const Hardware& hardware, const mesh::Mesh& mesh, int from, int to);
