@@ -24,7 +24,8 @@ NamedEngine read_engine_file(const std::string& path) {
 
 NamedEngine read_engine(const std::string& name, const std::string& beside) {
   if (name == sim::kPenstock.name) return {sim::kPenstock, {}};
-  return read_engine_file(run::find_description("engines", name, beside));
+  return read_engine_file(
+      run::find_description("engines", name, beside, {"penstock", "megatron", "torchtitan"}));
 }
 
 }  // namespace penstock::plan

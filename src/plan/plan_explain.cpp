@@ -144,7 +144,7 @@ std::string explain(const Workload& workload, const Cluster& cluster, const Cand
   const Seconds step = candidate.step();
   rows.push_back({"  tokens/s/GPU", number(tokens_per_second_per_gpu(workload, cluster, step), 1)});
   rows.push_back({"  MFU", number(100 * model_flops_utilization(workload, cluster, step), 2) + " %"});
-  rows.push_back({"  attention kernels", cluster.hardware.kernels.attention});
+  if (workload.card) rows.push_back({"  attention kernels", cluster.hardware.kernels.attention});
   text += columns(rows, "lr");
   text += print_memory(memory_of_devices(workload, candidate), cluster.limit, ends_only);
   if (!candidate.memory.fits) {
@@ -190,20 +190,28 @@ std::string legal_values(const Plan& plan, Rejection why) {
   return {};
 }
 
-// The constraint that removed most candidates.
+// Sets the counts of these constraints to 0, in order, as long as other candidates are left.
+void ignore_where_others_are_left(SearchResult& result, std::initializer_list<Rejection> constraints) {
+  for (const Rejection why : constraints) {
+    std::int64_t& count = result.rejected[static_cast<std::size_t>(why)];
+    if (count == result.candidates) return;
+    result.candidates -= count;
+    count = 0;
+  }
+}
+
+// The constraint that removed most of the candidates that got furthest.
 std::string print_main_constraint(const Plan& plan) {
   if (plan.result.candidates == 0)
     return "no mesh of the sizes that [search] allows (tp, cp, ep, pp) has cluster.gpus = " +
            std::to_string(plan.cluster.gpus) + " devices";
-  auto rejected = plan.result.rejected;
-  // Some schedule takes any sizes without exchange and vocabulary parallelism, so ignore these constraints if
-  // other candidates are left.
-  for (const Rejection why : {Rejection::Schedule, Rejection::Exchange, Rejection::Vocabulary}) {
-    const std::int64_t others = plan.result.candidates - rejected[static_cast<std::size_t>(why)];
-    if (others > 0) rejected[static_cast<std::size_t>(why)] = 0;
-  }
-  const auto most = std::ranges::max_element(rejected);
-  const auto why = static_cast<Rejection>(most - rejected.begin());
+  SearchResult rest = plan.result;
+  // Some mesh passes the checks of the mesh alone, unless the user's sizes forbid it, and some schedule takes
+  // any sizes without exchange and vocabulary parallelism.
+  ignore_where_others_are_left(rest, {Rejection::Heads, Rejection::TensorInNode, Rejection::Experts,
+                                      Rejection::Schedule, Rejection::Exchange, Rejection::Vocabulary});
+  const auto most = std::ranges::max_element(rest.rejected);
+  const auto why = static_cast<Rejection>(most - rest.rejected.begin());
   return "of " + std::to_string(plan.result.candidates) + " candidates " + std::to_string(*most) +
          " break one constraint: " + std::string(sentence_of(why)) + legal_values(plan, why);
 }

@@ -138,7 +138,8 @@ void add_answer(nb::module_& module) {
       .def("to_json", [](const Answer& self) { return plan::print_answer_json(self.question, self.plan); })
       .def("to_text",
            [](const Answer& self) {
-             return plan::print_plan(self.plan) + print(plan::confidence_in(self.question, self.plan));
+             return plan::print_plan(self.plan) +
+                    print(plan::confidence_in(self.question, self.plan), "Step of the first");
            })
       .def_prop_ro("question", [](const Answer& self) { return plan::print_question(self.plan); })
       .def_prop_ro("assumed", [](const Answer& self) { return self.question.assumed; })

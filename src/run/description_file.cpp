@@ -84,11 +84,15 @@ bool is_description_path(const std::string& name) {
   return name.find('/') != std::string::npos || name.ends_with(".toml");
 }
 
-std::string find_description(const std::string& kind, const std::string& name, const std::string& beside) {
+std::string find_description(const std::string& kind, const std::string& name, const std::string& beside,
+                             const Words& built_in) {
   if (is_description_path(name)) return name;
   if (const auto file = file_of_name(folders(kind, beside), name)) return *file;
-  throw InputError(kind + " \"" + printable(name) + "\" is unknown; give a path, or one of " +
-                   join(known_names(kind, beside), ", "));
+  std::vector<std::string> names = known_names(kind, beside);
+  names.insert(names.begin(), built_in.begin(), built_in.end());
+  const std::string one = kind.substr(0, kind.find_last_not_of('s') + 1);  // "engine", "hardware"
+  throw InputError(one + " \"" + printable(name) + "\" is unknown; give a path, or one of " +
+                   join(names, ", "));
 }
 
 std::string name_for_any_file(const std::string& kind, const std::string& name, const std::string& beside) {

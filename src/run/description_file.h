@@ -16,8 +16,9 @@ bool is_description_path(const std::string& name);
 
 // Finds the file of a name. Returns a path as given; searches for a bare name in the folder `kind`
 // ("hardware", "engines") of the working directory, of `beside` and its parent, and of the program's own tree
-// or package. Throws InputError naming the known names.
-std::string find_description(const std::string& kind, const std::string& name, const std::string& beside);
+// or package. Throws InputError naming the known names, after those of `built_in`, which have no file.
+std::string find_description(const std::string& kind, const std::string& name, const std::string& beside,
+                             const Words& built_in = {});
 
 // Converts a `name` that a file in `beside` uses into one that a file in any folder can use: the bare name if
 // it is found without `beside`, else the absolute path of its file. Throws as find_description does.

@@ -238,7 +238,8 @@ TEST(PlanCommand, AWrittenQuestionFindsWhatItsOwnFileNamedByItsPlace) {
 TEST(PlanCommand, AnUnknownEngineIsNamedWithTheKnownOnes) {
   const Ending ending = plan({kPlans + "mixtral-8x7b.toml", "--cluster.engine", "nemoo"});
   EXPECT_EQ(ending.exit_code, 2);
-  EXPECT_NE(ending.err.find("engines \"nemoo\" is unknown; give a path, or one of aleph-alpha"),
+  EXPECT_NE(ending.err.find("engine \"nemoo\" is unknown; give a path, or one of penstock, megatron, "
+                            "torchtitan, aleph-alpha"),
             std::string::npos)
       << ending.err;
   EXPECT_EQ(plan({kPlans + "mixtral-8x7b.toml", "--checked", "here.csv"}).exit_code, 2);

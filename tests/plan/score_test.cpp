@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <regex>
+
 #include "base/error.h"
 #include "reference.h"
 
@@ -13,6 +15,9 @@ TEST(ScoreMemory, PeaksOfTheAtc24RunsAreMetWithoutAFittedConstant) {
   EXPECT_EQ(errors.count, 8u);
   EXPECT_LE(errors.mean, 0.005) << print_score(result);
   EXPECT_LE(errors.greatest, 0.015) << print_score(result);
+  EXPECT_TRUE(
+      std::regex_search(print_score(result), std::regex("\nrow +model .* predicted +published +error\n")))
+      << print_score(result);
 }
 
 TEST(ScoreMemory, RunsThatRanOutOfMemoryArePredictedNotToFit) {

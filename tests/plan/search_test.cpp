@@ -155,6 +155,20 @@ TEST(Search, WhereNothingCanBeRunTheMainConstraintIsNamedWithItsLegalValues) {
   EXPECT_NE(text.find("every one of pp·chunks stages needs a layer; layers = 32"), std::string::npos) << text;
 }
 
+TEST(Search, AConstraintOfTheMeshAloneIsNotNamedIfOtherMeshesGotFurther) {
+  Plan plan{workload("llama-7b", 4096, 4), cluster(1000), {}};
+  plan.result = search(plan.workload, plan.cluster, {});
+  const std::string text = print_nearest_miss(plan);
+  EXPECT_EQ(text.find("tp must divide the heads"), std::string::npos) << text;
+  EXPECT_NE(text.find("dp·micro_batch must divide the global batch; workload.global_batch = 4"),
+            std::string::npos)
+      << text;
+  SearchSpace space;
+  space.tensor = {5};
+  plan.result = search(plan.workload, plan.cluster, space);
+  EXPECT_NE(print_nearest_miss(plan).find("tp must divide the heads"), std::string::npos);
+}
+
 TEST(Search, WhereSizesMakeUpNoMeshTheyAreNamed) {
   Plan plan{workload("llama-7b", 4096, 8), cluster(8), {}};
   SearchSpace space;

@@ -32,6 +32,12 @@
 namespace penstock::cli {
 namespace {
 
+std::string known_names() {
+  std::vector<std::string> names;
+  for (const plan::Model& model : plan::known_models()) names.emplace_back(model.name);
+  return join(names, ", ");
+}
+
 namespace fs = std::filesystem;
 
 constexpr std::size_t kLongestTable = 64 << 20;
@@ -131,9 +137,9 @@ Exit answer(const plan::Question& question, const Flags& flags) {
     std::cout << plan::print_answer_json(question, plan);
   } else if (flags.explain) {
     std::cout << plan::explain(question.workload, question.cluster, first)
-              << print(plan::confidence_in(question, plan));
+              << print(plan::confidence_in(question, plan), "Step");
   } else {
-    std::cout << plan::print_plan(plan) << print(plan::confidence_in(question, plan));
+    std::cout << plan::print_plan(plan) << print(plan::confidence_in(question, plan), "Step of the first");
   }
   write_files(question, plan, flags);
   return first.memory.fits ? Exit::Done : Exit::No;
@@ -250,8 +256,9 @@ void add_plan_command(CLI::App& program, Exit& exit_code) {
   command->add_option("--from", flags->from,
                       "propose layers for the ranks of this run directory, running or finished, if some are "
                       "slow");
-  command->add_option("--model", flags->question.model,
-                      "without a plan file: a known model (llama-70b-gqa), or a folder with a config.json");
+  command->add_option(
+      "--model", flags->question.model,
+      "without a plan file: a known model (" + known_names() + "), or a folder with a config.json");
   command->add_option("--gpus", flags->question.gpus, "cluster.gpus")->check(whole_number_from(1));
   command->add_option("--seq-len", flags->question.seq_len, "workload.seq_len")->check(whole_number_from(1));
   command

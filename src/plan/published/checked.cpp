@@ -63,12 +63,12 @@ bool knows_engine(const CheckedRun& asked, const std::vector<CheckedRun>& runs) 
 
 template <class Size>
 void tell_above(Words& words, const char* what, const CheckedRun& asked, const std::vector<CheckedRun>& runs,
-                Size size) {
+                const std::string& of_engine, Size size) {
   std::int64_t greatest = 0;
   for (const CheckedRun& run : runs) greatest = std::max(greatest, size(run));
   if (size(asked) > greatest)
-    words.push_back("no published run has more than " + std::to_string(greatest) + " " + what + " (here " +
-                    std::to_string(size(asked)) + ")");
+    words.push_back("no published run" + of_engine + " has more than " + std::to_string(greatest) + " " +
+                    what + " (here " + std::to_string(size(asked)) + ")");
 }
 
 }  // namespace
@@ -122,20 +122,24 @@ Words outside_of(const CheckedRun& asked, const std::vector<CheckedRun>& all) {
   Words words;
   if (all.empty()) return words;
   std::vector<CheckedRun> runs = all;
-  if (knows_engine(asked, all))
+  std::string of_engine;
+  if (knows_engine(asked, all)) {
     std::erase_if(runs, [&](const CheckedRun& run) { return run.engine != asked.engine; });
+    of_engine = " of " + asked.engine;
+  }
   if (std::ranges::none_of(runs, [&](const CheckedRun& run) { return run.family == asked.family; }))
-    words.push_back("no published run is of the family \"" + asked.family + "\"");
-  tell_above(words, "tensor ranks", asked, runs,
+    words.push_back("no published run" + of_engine + " is of the family \"" + asked.family + "\"");
+  tell_above(words, "tensor ranks", asked, runs, of_engine,
              [](const CheckedRun& run) { return std::int64_t{run.mesh.tensor}; });
-  tell_above(words, "context ranks", asked, runs,
+  tell_above(words, "context ranks", asked, runs, of_engine,
              [](const CheckedRun& run) { return std::int64_t{run.mesh.context}; });
-  tell_above(words, "expert ranks", asked, runs,
+  tell_above(words, "expert ranks", asked, runs, of_engine,
              [](const CheckedRun& run) { return std::int64_t{run.mesh.expert}; });
-  tell_above(words, "pipeline ranks", asked, runs,
+  tell_above(words, "pipeline ranks", asked, runs, of_engine,
              [](const CheckedRun& run) { return std::int64_t{run.mesh.pipeline}; });
-  tell_above(words, "GPUs", asked, runs, [](const CheckedRun& run) { return run.mesh.world(); });
-  tell_above(words, "tokens a sequence", asked, runs, [](const CheckedRun& run) { return run.seq_len; });
+  tell_above(words, "GPUs", asked, runs, of_engine, [](const CheckedRun& run) { return run.mesh.world(); });
+  tell_above(words, "tokens a sequence", asked, runs, of_engine,
+             [](const CheckedRun& run) { return run.seq_len; });
   if (!knows_engine(asked, all))
     words.push_back("few or no runs of the engine " + asked.engine +
                     " are published: the interval is that of unknown engines");

@@ -32,12 +32,12 @@ Confidence confidence_in(const Question& question, const Plan& plan) {
   return confidence;
 }
 
-std::string print(const Confidence& confidence) {
+std::string print(const Confidence& confidence, std::string_view step) {
   if (!confidence.interval) return "";
   const Interval& found = *confidence.interval;
   std::string text =
-      "\nStep of the first: 80 % interval from " + print_seconds(found.low * confidence.predicted) + " to " +
-      print_seconds(found.high * confidence.predicted) + ", by the errors on the " +
+      "\n" + std::string(step) + ": 80 % interval from " + print_seconds(found.low * confidence.predicted) +
+      " to " + print_seconds(found.high * confidence.predicted) + ", by the errors on the " +
       std::to_string(found.runs) + " published runs most like it, left out of the fit with all of " +
       (found.own_engine ? "their configuration" : "their source") + "\n";
   for (const std::string& word : confidence.outside) text += word + "\n";

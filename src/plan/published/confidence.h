@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "plan/plan_print.h"
 #include "plan/published/checked.h"
@@ -21,7 +22,8 @@ struct Confidence {
 // Reads engines/checked.csv; without that file there is no interval.
 Confidence confidence_in(const Question& question, const Plan& plan);
 
-std::string print(const Confidence& confidence);  // empty without an interval
+// `step` names whose step it is. Empty without an interval.
+std::string print(const Confidence& confidence, std::string_view step);
 
 // What `penstock plan --json` prints: the plan, the speeds that were assumed, and the interval.
 std::string print_answer_json(const Question& question, const Plan& plan);

@@ -132,7 +132,7 @@ std::string json_out_of_memory(const ScoredOutOfMemory& row) {
 }  // namespace
 
 std::string print_score(const Score& score) {
-  Rows rows, out_of_memory;
+  Rows rows{{"row", "model", "setting", "quantity", "predicted", "published", "error"}}, out_of_memory;
   for (const ScoredFigure& figure : shown_figures(score)) {
     rows.push_back({std::to_string(figure.row + 1), figure.model, figure.setting, figure.quantity,
                     figure_text(figure.predicted), figure_text(figure.published), error_text(score, figure)});

@@ -33,7 +33,7 @@ Explained explain_configuration(const Today& today) {
   const Candidate& candidate = plan.result.best.front();
   if (const auto why = refusal_of(*question.cluster.trainer, question.workload, candidate.layout))
     throw InputError(*why);
-  std::string text = explain_today(plan, question) + print(confidence_in(question, plan));
+  std::string text = explain_today(plan, question) + print(confidence_in(question, plan), "Step");
   if (!beyond.not_counted.empty()) text += "\nnot counted\n";
   for (const std::string& word : beyond.not_counted) text += "  " + word + "\n";
   return {text, candidate.memory.fits};
