@@ -4,12 +4,13 @@
 #include <algorithm>
 
 namespace penstock {
-namespace {
 
 std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(
       std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
+
+namespace {
 
 std::string blanks(std::string_view text, std::size_t width) {
   return std::string(width - std::min(width, width_of(text)), ' ');

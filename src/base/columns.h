@@ -14,6 +14,8 @@ using Rows = std::vector<std::vector<std::string>>;  // rows of cells; a heading
 // and 'r' for each right-aligned one; its last letter applies to all further columns. No trailing spaces.
 std::string columns(const Rows& rows, std::string_view sides = "r");
 
+std::size_t width_of(std::string_view text);
+
 // Pads with spaces to at least `width`.
 std::string left_aligned(std::string_view text, std::size_t width);
 std::string right_aligned(std::string_view text, std::size_t width);

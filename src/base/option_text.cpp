@@ -39,8 +39,11 @@ struct Help {
   std::string operator()(std::string_view section) const { return "[" + std::string(section) + "]\n"; }
   std::string operator()(const Option& option) const {
     const std::string allowed = to_text(option.constraint);
-    return "  " + left_aligned(std::string(option.key) + " = " + default_text(option), 34) + " " +
-           std::string(option.sentence) + (allowed.empty() ? "" : " (" + allowed + ")") + "\n";
+    constexpr std::size_t kColumn = 34;
+    std::string setting = left_aligned(std::string(option.key) + " = " + default_text(option), kColumn);
+    if (width_of(setting) > kColumn) setting += "\n  " + std::string(kColumn, ' ');
+    return "  " + setting + " " + std::string(option.sentence) +
+           (allowed.empty() ? "" : " (" + allowed + ")") + "\n";
   }
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <csignal>
 #include <exception>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,19 @@
 namespace penstock::cli {
 namespace {
 
+// Begins a new line, as CLI11 does after longer ones, after a flag that leaves only one blank before its
+// meaning.
+class Formatter : public CLI::Formatter {
+ public:
+  std::string make_option(const CLI::Option* option, bool is_positional) const override {
+    std::string text = CLI::Formatter::make_option(option, is_positional);
+    const std::size_t column = get_column_width();
+    const bool close = text.size() > column && text[column - 1] == ' ' && text[column - 2] != ' ' &&
+                       text.find('\n') > column;
+    return close ? text.replace(column - 1, 1, "\n" + std::string(column, ' ')) : text;
+  }
+};
+
 int refuse(const std::string& text, Exit exit_code) {
   tell_once(text);
   return static_cast<int>(exit_code);
@@ -30,13 +44,13 @@ int fail(const std::exception& error) {
 }
 
 // CLI11 reports --help as an exception too; its text goes to stdout and the exit code is 0.
-int stop_parsing(const CLI::App& program, const CLI::ParseError& stop) {
+int stop_parsing(const CLI::App& program, const CLI::ParseError& stop, const std::string& command) {
   if (stop.get_exit_code() == 0) {
     program.exit(stop);
     require_printed();
     return static_cast<int>(Exit::Done);
   }
-  return refuse(std::string(stop.what()) + " (see penstock --help)", Exit::WrongInput);
+  return refuse(std::string(stop.what()) + " (see " + command + " --help)", Exit::WrongInput);
 }
 
 std::vector<std::string> names_of_commands(const CLI::App& program) {
@@ -83,7 +97,10 @@ int parse_and_carry_out(CLI::App& program, const Exit& exit_code, int argc, char
   require_printed();
   return static_cast<int>(exit_code);
 } catch (const CLI::ParseError& stop) {
-  return stop_parsing(program, stop);
+  const std::string word = argc > 1 ? argv[1] : "";
+  const std::vector<std::string> names = names_of_commands(program);
+  const bool command = std::ranges::find(names, word) != names.end();
+  return stop_parsing(program, stop, command ? "penstock " + word : "penstock");
 }
 
 bool answers_user_signals(int argc, char** argv) {
@@ -106,6 +123,7 @@ int run(int argc, char** argv) {
       "penstock");
   program.set_version_flag("--version", std::string("penstock ") + version(), "Print the version and exit");
   program.require_subcommand(1);
+  program.formatter(std::make_shared<Formatter>());  // before the commands, which take it over
   Exit exit_code = Exit::Done;
   add_train_command(program, exit_code);
   add_plan_command(program, exit_code);

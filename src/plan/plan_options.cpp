@@ -120,7 +120,8 @@ std::vector<int> as_sizes(const Integers& values) { return {values.begin(), valu
 void describe(PlanOptions::ModelKeys& keys, OptionTable& table) {
   const std::string_view section = "model";
   model::Shape& shape = keys.shape;
-  table.push_back({section, "name", &keys.name, "A known model, instead of its sizes.", {}});
+  table.push_back(
+      {section, "name", &keys.name, "A known model (docs/planner.md lists them), instead of its sizes.", {}});
   table.push_back({section, "layers", &shape.layers, "Layers.", positive()});
   table.push_back({section, "hidden", &shape.hidden, "Width of the hidden state.", positive()});
   table.push_back({section, "ffn", &shape.ffn, "Width of an MLP.", positive()});

@@ -56,7 +56,7 @@ void describe_model(ModelOptions& options, OptionTable& table) {
   table.push_back({section, "kv_heads", &shape.kv_heads, "Key and value heads; must divide heads.", width,
                    "same as heads"});
   table.push_back({section, "vocab", &shape.vocab, "Rows of the embedding.", from_to(1, 1 << 24),
-                   "the tokenizer's: 259 for bytes"});
+                   "259 with data.text; required with data.megatron"});
   table.push_back(
       {section, "tied_embeddings", &shape.tied_embeddings, "The output matrix is the embedding."});
   describe_details(shape, table);
@@ -246,7 +246,7 @@ std::string options_markdown() {
   return "# The keys of a run file\n\n"
          "Generated from the table that also drives the reader, the command line and the help. Every key can "
          "also be given on the\n"
-         "command line of `train` and `simulate`, as `--section.key value`.\n\n" +
+         "command line of `train`, `simulate` and `data`, as `--section.key value`.\n\n" +
          print_markdown(describe(defaults));
 }
 

@@ -78,11 +78,11 @@ void describe(ParallelOptions& options, OptionTable& table) {
        "also weights and gradients; auto: optimizer if there are several replicas, or weights if policy = "
        "auto fits memory.limit only with that.",
        one_of({"off", "optimizer", "weights", "auto"})});
-  table.push_back(
-      {section, "shard_group", &options.shard_group,
-       "Replicas that share one copy of the states, those of a context rank first, tp·cp ranks apart: if it "
-       "divides dp, gathers stay in a node of tp·cp·shard_group ranks; other groups hold copies.",
-       devices, "all"});
+  table.push_back({section, "shard_group", &options.shard_group,
+                   "Replicas that share one copy of the states: a power of two that divides dp·cp, or all of "
+                   "them. Those of a context rank come first, tp·cp ranks apart: if it divides dp, gathers "
+                   "stay in a node of tp·cp·shard_group ranks; other groups hold copies.",
+                   devices, "all"});
   table.push_back({section, "cp", &options.cp,
                    "Context-parallel devices, which split the tokens of every slice.", devices});
   table.push_back(

@@ -82,8 +82,9 @@ TEST(GreedyCommand, TakesEachStagesTimesAndRecordsFromATable) {
   costs.record = {3000000, 1000000, 1000000, 1000000, 1000000, 1000000, 1000000, 1000000};
   costs.limit = 12000000;
   EXPECT_EQ(shown_csv({"--costs", scratch / "costs.txt", "--memory-limit", "12MB"}), library_csv(costs));
-  expect_greedy_refused(greedy("simulate", {"--costs", scratch / "costs.txt", "--memory-limit", "3MB"}),
-                        "expected at least 4000000");
+  expect_greedy_refused(
+      greedy("simulate", {"--costs", scratch / "costs.txt", "--memory-limit", "3MB"}),
+      "a memory limit of 3000000 bytes lets no micro-batch through; expected at least 4000000 bytes");
   scratch.write("short.txt", "F * * 1\nB * * 2\nI * * 1\n");
   expect_greedy_refused(greedy("simulate", {"--costs", scratch / "short.txt"}), "no time for W of stage 0");
 }

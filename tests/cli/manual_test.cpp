@@ -104,6 +104,11 @@ TEST(Manual, HasEveryFlagOfEveryCommand) {
   }
 }
 
+TEST(Help, KeepsTwoBlanksBetweenAFlagAndItsMeaning) {
+  for (const std::string& command : commands())
+    EXPECT_TRUE(listed({command}, "\n( {2}-[^\n]{25}[^ \n] [^ \n][^\n]*)").empty()) << command;
+}
+
 TEST(Manual, FormatsWithoutAWarning) {
   if (run_program({"sh", "-c", "command -v groff"}).exit_code != 0)
     GTEST_SKIP() << "groff is missing; enable it with: apt-get install groff-base";

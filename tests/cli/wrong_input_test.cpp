@@ -42,6 +42,11 @@ TEST(WrongInput, OfASweepEndsItWhereItCannotBeRead) {
   EXPECT_EQ(program(swept("slices=1,31")).exit_code, 0) << "more slices than tokens is a row of the table";
 }
 
+TEST(WrongInput, OfACommandPointsToItsOwnHelp) {
+  EXPECT_TRUE(says(refused({"show", "-p", "none"}), "(see penstock show --help)"));
+  EXPECT_TRUE(says(refused({"--none"}), "(see penstock --help)"));
+}
+
 TEST(WrongInput, OfSimulateNamesItsFlag) {
   const Scratch scratch;
   scratch.write("run.toml", small_run_file(scratch));

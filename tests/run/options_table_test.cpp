@@ -33,6 +33,10 @@ TEST(OptionsTable, AllowsItsOwnDefaults) {
 TEST(OptionsTable, PrintsHelpWithDefaultsAndLimits) {
   const std::string help = options_help();
   EXPECT_NE(help.find("[train]\n  steps = 100 "), std::string::npos) << help;
+  EXPECT_NE(
+      help.find("counting embedding and output layer\n" + std::string(37, ' ') + "Layers of each stage"),
+      std::string::npos)
+      << "the meaning of a long default begins in the column of the others";
   EXPECT_NE(help.find("Parameters that weight decay applies to. (\"matrices\" or \"all\")"),
             std::string::npos);
 }

@@ -26,6 +26,9 @@ void add_data_command(CLI::App& program, Exit& exit_code) {
                       "machine's profile, measured once");
   command->add_flag("--json", flags->json, "the table as JSON on stdout");
   command->allow_extras();
+  command->footer(
+      "Each key of the run file can be given here too, as --section.key VALUE; penstock train --help lists "
+      "them.");
   command->callback([command, flags, &exit_code] {
     flags->overrides = command->remaining();
     exit_code = describe_data(*flags);

@@ -38,7 +38,8 @@ void add_explain_command(CLI::App& program, Exit& exit_code) {
   command->add_option("--gpus", flags->today.gpus, "total number of devices (world size)")
       ->check(whole_number_from(1))
       ->required();
-  command->add_option("--hardware", flags->today.hardware, "name of a file in hardware/, or a path");
+  command->add_option("--hardware", flags->today.hardware,
+                      "name of a file in hardware/, or a path; default h100");
   command->add_option("--memory-limit", flags->today.limit, "maximum bytes per device, as in 70GB");
   command->callback([flags, &exit_code] {
     require(!flags->today.megatron.empty() || !flags->job.empty(),

@@ -111,9 +111,10 @@ void add_simulate_command(CLI::App& program, Exit& exit_code) {
   add_schedule_flags(*command, flags->schedule);
   command->get_option("file")->description("a schedule (CSV), a run file (TOML), or a run directory");
   add_cost_flags(*command, flags->times, flags->costs);
-  command->add_option("--backward", flags->times.backward, "seconds of a B");
-  command->add_option("--copy", flags->times.copy, "seconds to copy a whole record, one way, with --offload");
-  command->add_option("--visit", flags->times.visit, "seconds of a vocabulary visit (LOSS)");
+  command->add_option("--backward", flags->times.backward, "seconds of a B, default 2");
+  command->add_option("--copy", flags->times.copy,
+                      "seconds to copy a whole record, one way, with --offload; default 1");
+  command->add_option("--visit", flags->times.visit, "seconds of a vocabulary visit (LOSS), default 0");
   command
       ->add_option("--attention-share", flags->times.attention,
                    "attention's share of F, B and I, 0 to 1, as the mean over slices: it grows with the "
@@ -121,7 +122,7 @@ void add_simulate_command(CLI::App& program, Exit& exit_code) {
       ->check(share());
   command
       ->add_option("--stage-layers", flags->times.layers,
-                   "layers per stage, at each of which exchanged attention is served")
+                   "layers per stage, at each of which exchanged attention is served; default 4")
       ->check(whole_number_from(1));
   command
       ->add_option(
@@ -153,6 +154,9 @@ void add_simulate_command(CLI::App& program, Exit& exit_code) {
   command->add_option("--report", flags->report, "write an HTML report here");
   command->add_option("--trace", flags->trace, "write a Chrome trace here");
   command->allow_extras();
+  command->footer(
+      "Each key of a run file can be given here too, as --section.key VALUE; penstock train --help lists "
+      "them.");
   command->callback(
       [command, flags, &exit_code] { exit_code = carry_out_simulation(*flags, command->remaining()); });
 }

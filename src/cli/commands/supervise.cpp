@@ -250,7 +250,7 @@ void add_supervise_command(CLI::App& program, Exit& exit_code) {
   const auto flags = std::make_shared<SuperviseFlags>();
   CLI::App* command = program.add_subcommand(
       "supervise", "Run a training command, and restart it from its newest checkpoint when it fails.");
-  command->add_option("--restarts", flags->restarts, "give up after this many restarts")
+  command->add_option("--restarts", flags->restarts, "give up after this many restarts, default 100")
       ->check(whole_number_from(0));
   command->prefix_command();
   command->footer("The command follows: penstock supervise -- [mpirun ...] penstock train RUN.toml ...");

@@ -40,8 +40,9 @@ void add_schedule_flags(CLI::App& command, ScheduleFlags& flags) {
       flags.slices.push_back(static_cast<int>(*parse_integer(value)));
   };
   command
-      .add_option_function<std::string>("-n,--slices", take_slices,
-                                        "slices per micro-batch; or a list, one number for each: 8,4,16")
+      .add_option_function<std::string>(
+          "-n,--slices", take_slices,
+          "slices per micro-batch, default 1; or a list, one number for each: 8,4,16")
       ->check(whole_numbers_from(1));
   command.add_option("-v,--chunks", flags.chunks, "stages per device; default: the schedule's own")
       ->check(whole_number_from(1));
@@ -51,7 +52,7 @@ void add_schedule_flags(CLI::App& command, ScheduleFlags& flags) {
       "--memory-limit", flags.memory_limit,
       "greedy only: records that a device may hold, in micro-batches, 1 or more, default p as in 1f1b; or in "
       "bytes, as in 6GiB, if --costs has records");
-  command.add_option("--offload", flags.offload, "fraction of each record to offload, 0 to 1")
+  command.add_option("--offload", flags.offload, "fraction of each record to offload, 0 to 1, default 0")
       ->check(share());
   command.add_flag(
       "--vocabulary-parallel", flags.vocabulary_parallel,
@@ -59,11 +60,12 @@ void add_schedule_flags(CLI::App& command, ScheduleFlags& flags) {
       "gets vocabulary visits on all of them");
   command
       .add_option("--exchange", flags.exchange,
-                  "context exchange (slimpipe, or a file whose devices keep slots), off, paired or levelled: "
-                  "devices compute attention for others")
+                  "context exchange (slimpipe, or a file whose devices keep slots), off (the default), "
+                  "paired or levelled: devices compute attention for others")
       ->check(CLI::IsMember({"off", "paired", "levelled"}));
   command
-      .add_option("--exchange-limit", flags.exchange_limit, "K,V slices that a device may send in one slot")
+      .add_option("--exchange-limit", flags.exchange_limit,
+                  "K,V slices that a device may send in one slot, default 1000")
       ->check(whole_number_from(0));
 }
 

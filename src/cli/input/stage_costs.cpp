@@ -92,11 +92,11 @@ void give_limit(StageCosts& costs, const std::string& limit, int chunks, const s
 }  // namespace
 
 void add_cost_flags(CLI::App& command, sim::UnitTimes& times, std::string& costs) {
-  command.add_option("--forward", times.forward, "seconds of an F");
-  command.add_option("--input", times.input, "seconds of an I");
-  command.add_option("--weight", times.weight, "seconds of a W");
+  command.add_option("--forward", times.forward, "seconds of an F, default 1");
+  command.add_option("--input", times.input, "seconds of an I, default 1");
+  command.add_option("--weight", times.weight, "seconds of a W, default 1");
   command.add_option("--transfer", times.transfer,
-                     "seconds from device to device; a delay that occupies no link");
+                     "seconds from device to device; a delay that occupies no link; default 0");
   command.add_option(
       "--costs", costs,
       "a table of costs (seconds by kind, stage and slice; links; bytes), or the directory of a run that "

@@ -159,8 +159,8 @@ Sweep sweep(const SimulateFlags& flags, const std::vector<std::string>& override
 }
 
 std::string to_table(const Sweep& sweep) {
-  Rows rows{{sweep.key, "makespan", "bubble of the step", "of the spans", "in flight", "micro-batches",
-             "peak saved"}};
+  Rows rows{{sweep.key, "makespan", "bubble of the step", "of the spans", "records in flight",
+             "in flight, in micro-batches", "peak saved"}};
   std::string refusals;
   for (const SweepRow& row : sweep.rows) {
     if (!row.refusal.empty()) {

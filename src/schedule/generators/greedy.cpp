@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "schedule/generators/catalogue.h"
 #include "schedule/patterns/list_scheduler.h"
 #include "schedule/patterns/phases.h"
@@ -68,8 +69,11 @@ ListProblem problem_of(const Request& request) {
   const Bytes least = least_limit(problem);
   problem.limit = costs.limit == 0 ? p * least : costs.limit;
   if (problem.limit < least) {
-    throw InputError("greedy: a memory limit of " + std::to_string(problem.limit) +
-                     " lets no micro-batch through; expected at least " + std::to_string(least));
+    const auto in_units = [&](Bytes limit) {
+      return costs.record.empty() ? counted(limit, "stage record") : std::to_string(limit) + " bytes";
+    };
+    throw InputError("greedy: a memory limit of " + in_units(problem.limit) +
+                     " lets no micro-batch through; expected at least " + in_units(least));
   }
   return problem;
 }
