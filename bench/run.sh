@@ -86,6 +86,7 @@ pictures() {
   $show -m 2 -n 8 > docs/pictures/slimpipe.svg
   $show -m 1 -n 8 -v 2 > docs/pictures/slimpipe_chunks.svg
   $show -m 2 -n 4 --vocabulary-parallel > docs/pictures/slimpipe_vocabulary.svg
+  $program show --schedule slimpipe -p 2 -m 2 -n 8 --offload 1 --format svg > docs/pictures/offload.svg
   $program show --mesh -p 2 -d 2 -c 2 -t 2 -e 4 --gpus-per-node 8 --format svg > docs/pictures/mesh.svg
 }
 
@@ -119,6 +120,6 @@ done
 [ -z "$check" ] || exit 0
 mkdir -p build/bench "$kept"
 for name in ${wanted:-$names}; do
-  if [ "$name" = pictures ]; then pictures; echo "written: docs/pictures/slimpipe*.svg, mesh.svg"; else run "$name"; fi
+  if [ "$name" = pictures ]; then pictures; echo "written: docs/pictures/slimpipe*.svg, offload.svg, mesh.svg"; else run "$name"; fi
 done
 [ -n "$quick" ] || python3 bench/figures.py || { echo "the documents name figures, listed above, that are others now" >&2; exit 1; }

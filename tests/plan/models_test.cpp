@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
+#include <iterator>
 
 #include "base/error.h"
 #include "reference.h"
@@ -30,6 +32,29 @@ TEST(Models, AreThoseOfTheReferenceTable) {
     ++compared;
   }
   EXPECT_EQ(compared, 13);
+}
+
+std::string with_commas(std::int64_t value) {
+  std::string digits = std::to_string(value);
+  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3) digits.insert(at, ",");
+  return digits;
+}
+
+TEST(Models, AreThoseOfTheTableInTheDocumentation) {
+  std::ifstream file(PENSTOCK_SOURCE_DIR "/docs/planner.md");
+  const std::string page(std::istreambuf_iterator<char>(file), {});
+  for (const Model& known : known_models()) {
+    const model::Shape& shape = known.shape;
+    std::string row = "| `" + std::string(known.name) + "` |";
+    for (const std::int64_t size :
+         {shape.layers, shape.hidden, shape.ffn, shape.heads, shape.kv_heads, shape.vocab})
+      row += " " + with_commas(size) + " |";
+    row += shape.experts == 1
+               ? "  |"
+               : " " + std::to_string(shape.experts) + ", " + std::to_string(shape.experts_per_token) + " |";
+    row += shape.tied_embeddings ? " yes |" : " no |";
+    EXPECT_NE(page.find(row), std::string::npos) << row;
+  }
 }
 
 TEST(Models, AllAreValidAndAnUnknownOneNamesTheNearest) {
