@@ -71,7 +71,7 @@ std::optional<Rejection> reject_mesh(const Workload& workload, const mesh::Mesh&
                                      std::int64_t gpus_per_node, bool folds_experts) {
   const model::Shape& shape = workload.model.shape;
   if (!heads_divide(shape, mesh.tensor)) return Rejection::Heads;
-  if (gpus_per_node % mesh.tensor != 0) return Rejection::TensorInNode;
+  if (mesh.world() > gpus_per_node && gpus_per_node % mesh.tensor != 0) return Rejection::TensorInNode;
   if (shape.experts % mesh.expert != 0) return Rejection::Experts;
   if ((folds_experts ? mesh.ranks_per_stage() : mesh.replicas()) % mesh.expert != 0)
     return Rejection::Experts;

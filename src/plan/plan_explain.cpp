@@ -125,7 +125,9 @@ std::string what_would_fit(const Workload& workload, const Cluster& cluster, con
     break;
   }
   const double reserved = cluster.hardware.device.reserved_gb;
-  ways.push_back("devices of " + number(std::ceil(needed / 1e9 + reserved), 0) + " GB");
+  ways.push_back(needed <= cluster.hardware.usable_bytes()
+                     ? "memory.limit = \"" + number(std::ceil(needed / 1e9), 0) + " GB\""
+                     : "devices of " + number(std::ceil(needed / 1e9 + reserved), 0) + " GB");
   return join(ways, ", or ");
 }
 

@@ -116,8 +116,10 @@ std::string print_question(const Plan& plan) {
 std::string print_plan(const Plan& plan) {
   const SearchResult& result = plan.result;
   std::string text = print_question(plan) + "\n\n" + print_candidates(plan, result.best);
-  text += "\nMFU: 6·(N − N_input_embedding) + 6·L·h·s FLOPs a token (causal half of attention) of the " +
-          plan.cluster.hardware.device.peak + " peak. sim: simulated, else in closed form.\n";
+  text +=
+      "\nMFU: 6·(N − N_input_embedding) + 6·L·H·d·s FLOPs a token (causal half of attention; of experts "
+      "those it visits) of the " +
+      plan.cluster.hardware.device.peak + " peak. sim: simulated, else in closed form.\n";
   if (!result.best.empty())
     text += "\nThe first, term by term\n" +
             explain(plan.workload, plan.cluster, result.best[0], /*ends_only=*/true);

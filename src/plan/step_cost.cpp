@@ -232,7 +232,7 @@ Seconds copies_of_step(const Case& c, double layers, Seconds forward, Seconds ba
   const double leaving = model::offloaded_records(warm_up);
   if (leaving == 0) return 0;
   const double bytes = c.layout.offload * record_size(c.workload, c.layout, layers).leaving;
-  const Seconds copy = bytes / c.hardware.copy_rate();
+  const Seconds copy = bytes / c.hardware.copy_rate(c.layout.mesh.world());
   return (c.units() - warm_up) * std::max(0.0, copy - forward - backward) +
          leaving * (std::max(0.0, copy - forward) + std::max(0.0, copy - backward));
 }

@@ -113,6 +113,9 @@ std::string efficiency_section(const Measurements& measured) {
          line("step_ms", "0.0", "within the measured rates");
 }
 
+// One rank alone has no partner, and its messages no times.
+bool has_messages(const Numbers& seconds) { return seconds.back() > 0; }
+
 // Bytes/s from the smallest to the largest message; without messages the rate of copies.
 double message_rate(const Measurements& measured, const Numbers& seconds) {
   const Numbers& kb = measured.sizes.message_kb;
@@ -123,13 +126,16 @@ double message_rate(const Measurements& measured, const Numbers& seconds) {
 std::string network_section(const Measurements& measured) {
   const bool one = measured.network_seconds.empty();
   const Numbers& seconds = one ? measured.message_seconds : measured.network_seconds;
+  const std::string latency =
+      has_messages(seconds)
+          ? line("latency_us", 1e6 * seconds.front(), one ? "the same" : "the smallest message between nodes")
+          : "";
   return "\n[network]\n" +
          line("gbps_per_gpu", message_rate(measured, seconds) / 1e9,
               one ? "there is one node: as within it"
                   : "from the smallest to the largest message between nodes, all ranks at it") +
          line("efficiency", 1.0, one ? "the same" : "gbps_per_gpu is what was reached") +
-         line("gradient_efficiency", 1.0, "the same") +
-         line("latency_us", 1e6 * seconds.front(), one ? "the same" : "the smallest message between nodes");
+         line("gradient_efficiency", 1.0, "the same") + latency;
 }
 
 std::string node_section(const MachineFacts& facts, const Measurements& measured) {
@@ -137,9 +143,11 @@ std::string node_section(const MachineFacts& facts, const Measurements& measured
   const DiskRates& disk = measured.disk;
   return "\n[node]\n" + line("gpus", std::to_string(facts.ranks), "ranks") +
          line("link_gbps", message_rate(measured, seconds) / 1e9,
-              "from the smallest to the largest message below") +
+              has_messages(seconds) ? "from the smallest to the largest message below"
+                                    : "that of copies: one rank has no messages to measure") +
          line("link_efficiency", 1.0, "link_gbps is what was reached") +
-         line("link_latency_us", 1e6 * seconds.front(), "the smallest message below") +
+         (has_messages(seconds) ? line("link_latency_us", 1e6 * seconds.front(), "the smallest message below")
+                                : "") +
          line("host_link_gbps", measured.copy_rate / 1e9,
               copy_of(measured) + (facts.card ? " to pinned memory and one back at once, each way"
                                               : " within memory, all ranks at it: host and device are the "
@@ -184,7 +192,6 @@ std::string attention_part(const Measurements& measured) {
 }
 
 std::string rest_part(const Measurements& measured) {
-  Numbers microseconds = measured.message_seconds;
   return "# norms, rotation, SwiGLU and residual sums of a layer with hidden " +
          std::to_string(measured.sizes.elementwise_hidden) + ", ffn " +
          std::to_string(measured.sizes.elementwise_ffn) + ", bytes as counted in src/sim/costs/engine.cpp\n" +
@@ -194,8 +201,11 @@ std::string rest_part(const Measurements& measured) {
          "# square sums, AdamW, bf16 weights anew and gradients zeroed, bytes as counted in "
          "src/sim/costs/engine.h\n" +
          line("optimizer_gbps", measured.optimizer_rate / 1e9, measured.optimizer_work) +
-         "# half of there and back between two ranks, median of 40\n" +
-         list("link_kb", measured.sizes.message_kb, 1) + list("link_us", microseconds, 1e-6);
+         (has_messages(measured.message_seconds)
+              ? "# half of there and back between two ranks, median of 40\n" +
+                    list("link_kb", measured.sizes.message_kb, 1) +
+                    list("link_us", measured.message_seconds, 1e-6)
+              : "");
 }
 
 }  // namespace

@@ -48,7 +48,8 @@ sim::Work work_of(const Run& run) {
 
 sim::AnalyticCosts costs_of(const Run& run, const sim::Hardware& hardware, sim::AnalyticOptions options) {
   const bool to_disk = run.offload_to == OffloadTo::Disk && hardware.node.disk_gbps > 0;
-  if (!options.copy_rate) options.copy_rate = to_disk ? hardware.disk_rate() : hardware.copy_rate();
+  const std::int64_t ranks = run.mesh.world();
+  if (!options.copy_rate) options.copy_rate = to_disk ? hardware.disk_rate(ranks) : hardware.copy_rate(ranks);
   return {work_of(run), hardware, sim::kPenstock, options};
 }
 

@@ -48,6 +48,7 @@ TEST(LayerCost, GathersAndScattersAsOftenAsTheTrainer) {
 TEST(AnalyticCosts, RanksOfSeveralTensorShardsScatterInF32) {
   Hardware hardware = read_hardware("h800");
   hardware.node.link_latency_us = 0;
+  hardware.kernels.gap_us = hardware.efficiency.matrix_traffic = 0;  // of more, smaller products
   const auto more_passes = [&](model::Precision precision, model::Policy policy, OpKind kind) {
     Work work = small_work(1);
     work.mesh.tensor = 2;
@@ -65,6 +66,24 @@ TEST(AnalyticCosts, RanksOfSeveralTensorShardsScatterInF32) {
   EXPECT_NEAR(more_passes(Precision::BF16, Policy::Full, OpKind::Backward), 3, 1e-9);
   EXPECT_NEAR(more_passes(Precision::BF16, Policy::Full, OpKind::BackwardWeight), 0, 1e-9);
   EXPECT_NEAR(more_passes(Precision::F32, Policy::Full, OpKind::Backward), 0, 1e-9);
+}
+
+// The products of a rank's logical shards are formed one by one, and keys for each.
+TEST(AnalyticCosts, RanksOfSeveralTensorShardsFormNarrowerProducts) {
+  Hardware hardware = read_hardware("h800");
+  hardware.efficiency.matrix_traffic = 0;
+  const auto forward = [&](int shards, double gap_us) {
+    Work work = small_work(1);
+    work.shape.heads = 8;
+    work.shape.kv_heads = 2;
+    work.tensor_shards = shards;
+    hardware.kernels.gap_us = gap_us;
+    return AnalyticCosts(work, hardware).seconds(0, 0, op_of(OpKind::Forward));
+  };
+  const Seconds whole = forward(1, 0), gaps = forward(1, 10) - whole;
+  EXPECT_NEAR(forward(2, 0), whole, 1e-12) << "as many keys";
+  EXPECT_NEAR(forward(2, 10) - whole, 2 * gaps, 1e-12);
+  EXPECT_GT(forward(8, 0), 1.01 * whole) << "four times the keys";
 }
 
 // A column's hidden states twice, and their gradients in f32; within a stage, where traffic is quick, all

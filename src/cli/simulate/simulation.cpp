@@ -27,6 +27,7 @@
 #include "run/settle.h"
 #include "run/step_plan.h"
 #include "schedule/program_text.h"
+#include "sim/costs/layer_cost.h"
 #include "sim/costs/measured.h"
 #include "sim/costs/table.h"
 #include "sim/lowering.h"
@@ -106,9 +107,10 @@ void refuse_idle_speeds(const SimulateFlags& flags, const run::Options& options)
   if (flags.expert_load != 1 && options.parallel.ep == 1 && !sweeps_ranks)
     throw InputError("--expert-load " + number(flags.expert_load, 3) +
                      ": there are expert ranks only with parallel.ep above 1");
-  if (flags.expert_load > static_cast<double>(options.parallel.ep) && !sweeps_ranks)
-    throw InputError("--expert-load " + number(flags.expert_load, 3) + ": expected at most parallel.ep = " +
-                     std::to_string(options.parallel.ep) + ", with which one rank has all rows");
+  const double most = sim::greatest_load(options.model.shape, {.expert = options.parallel.ep});
+  if (flags.expert_load > most && !sweeps_ranks)
+    throw InputError("--expert-load " + number(flags.expert_load, 3) + ": expected at most " +
+                     two_digits(most, 1) + ", with which one rank has all rows that its experts can get");
   const NumberOrWord& offload = options.memory.offload;
   if (flags.copy_gbps && offload.word.empty() && offload.number == 0 &&
       !flags.sweep.starts_with("memory.offload="))

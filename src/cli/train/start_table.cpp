@@ -70,7 +70,7 @@ std::string start_table(const run::Run& run, const std::string& machine, int thr
        << "step      " << counted(train.batch, "sequence") << " of " << run.options.data.seq_len
        << " tokens, "
        << print_count(static_cast<double>(tokens) * model::flops_per_token(shape, run.options.data.seq_len))
-       << "FLOP (6·(N − embedding) + 6·L·h·s a token); " << counted(train.steps, "step") << "\n"
+       << "FLOP (6·(N − embedding) + 6·L·H·d·s a token); " << counted(train.steps, "step") << "\n"
        << "schedule  " << run.program.name << ": " << counted(run.program.device_count(), "device") << ", "
        << counted(run.stages(), "stage") << ", " << counted(run.program.micro_batches(), "micro-batch")
        << " of " << slices_of(run) << (chosen.empty() ? "" : "; ") << chosen << "\n"

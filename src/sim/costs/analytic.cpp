@@ -80,7 +80,7 @@ AnalyticCosts::AnalyticCosts(Work work, const Hardware& hardware, const Engine& 
       hardware_(hardware_for(hardware, bytes_.work().precision)),
       engine_(engine),
       options_(options),
-      copy_rate_(options.copy_rate.value_or(hardware.copy_rate())),
+      copy_rate_(options.copy_rate.value_or(hardware.copy_rate(bytes_.work().mesh.world()))),
       stretch_(1 + hardware.straggling(bytes_.work().mesh.world())) {
   checked_seconds("attention_factor", options.attention_factor);
   fill_table();

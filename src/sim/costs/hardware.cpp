@@ -208,6 +208,10 @@ const Numbers& first_given(const Numbers& wanted, const Numbers& otherwise) {
   return wanted.empty() ? otherwise : wanted;
 }
 
+double copies_at_once(const Node& node, std::int64_t ranks) {
+  return 2.0 * as_double(std::min(ranks, node.gpus));
+}
+
 }  // namespace
 
 const Numbers& Measured::input_rates(bool f32) const {
@@ -218,15 +222,13 @@ const Numbers& Measured::weight_rates(bool f32) const {
   return first_given(f32 ? f32_matrix_weight_tflops : matrix_weight_tflops, forward_rates(f32));
 }
 
-double Hardware::copy_rate() const {
+double Hardware::copy_rate(std::int64_t ranks) const {
   const double link = node.host_link_gbps * node.host_link_efficiency;
-  const double share = node.host_memory_gbps / (2.0 * static_cast<double>(node.gpus));
-  return 1e9 * std::min(link, share);
+  return 1e9 * std::min(link, node.host_memory_gbps / copies_at_once(node, ranks));
 }
 
-double Hardware::disk_rate() const {
-  const double disk = node.disk_gbps / (2.0 * static_cast<double>(node.gpus));
-  return std::min(copy_rate(), 1e9 * disk);
+double Hardware::disk_rate(std::int64_t ranks) const {
+  return std::min(copy_rate(ranks), 1e9 * node.disk_gbps / copies_at_once(node, ranks));
 }
 
 double Hardware::straggling(std::int64_t ranks) const {

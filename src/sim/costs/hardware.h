@@ -115,10 +115,10 @@ struct Hardware {
   double memory_rate() const { return device.memory_gbps * 1e9 * efficiency.memory; }
   double link_rate() const { return node.link_gbps * 1e9 * node.link_efficiency; }
   double network_rate() const { return network.gbps_per_gpu * 1e9 * network.efficiency; }
-  // Bytes/s of a device's offload copies, each way, while all devices of the node copy both ways; disk_rate()
-  // for copies to and from disk, 0 if unknown.
-  double copy_rate() const;
-  double disk_rate() const;
+  // Bytes/s of a device's offload copies, each way, while all of `ranks` devices that are in its node copy
+  // both ways; disk_rate() for copies to and from disk, 0 if unknown.
+  double copy_rate(std::int64_t ranks) const;
+  double disk_rate(std::int64_t ranks) const;
   double usable_bytes() const { return (device.memory_gb - device.reserved_gb) * 1e9; }
   double straggling(std::int64_t ranks) const;  // share that the wait for the slowest node adds to a step
 };

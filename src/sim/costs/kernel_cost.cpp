@@ -70,16 +70,28 @@ double elementwise_rate(const Hardware& hardware, const Numbers& rates, double s
   return 1e9 * table_rate(measured.elementwise_mb, rates, measured.elementwise_gbps, state / 1e6);
 }
 
+// The time at `position`, below the first of the measured positions as on the line through the first two:
+// what a product costs however small it is. No less than what the rate there gives, no more than the first
+// time.
+template <class Time>
+Seconds from_table(const Numbers& at, double position, const Time& time) {
+  if (position >= at.front() || at.size() == 1) return time(position);
+  const Seconds first = time(at[0]), slope = std::max(0.0, time(at[1]) - first) / (at[1] - at[0]);
+  return std::max(time(position), first - slope * (at[0] - position));
+}
+
 // A product [m, k] x [k, n], from a measured table or from peak rate and efficiency.
 Seconds product_seconds(const Hardware& hardware, const Numbers& rates, double m, double n, double k,
                         double traffic) {
   const Measured& measured = hardware.measured;
-  const double flops = 2.0 * m * n * k;
   if (!rates.empty()) {
-    const double rate = on_grid(measured.matrix_tokens, measured.matrix_width, rates, m, std::sqrt(k * n));
-    return flops / (1e12 * rate);
+    const double width = std::sqrt(k * n);
+    return from_table(measured.matrix_tokens, m, [&](double rows) {
+      return 2.0 * rows * k * n /
+             (1e12 * on_grid(measured.matrix_tokens, measured.matrix_width, rates, rows, width));
+    });
   }
-  return flops / (hardware.peak() * hardware.efficiency.matrix) +
+  return 2.0 * m * n * k / (hardware.peak() * hardware.efficiency.matrix) +
          hidden_traffic(hardware, hardware.number_bytes() * (m * k + k * n + m * n) + traffic);
 }
 

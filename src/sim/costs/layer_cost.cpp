@@ -29,6 +29,7 @@ struct Site {
   double queries() const { return as_double(shape().query_width()); }
   double keys() const { return as_double(shape().kv_width()); }
   double hidden_bytes() const { return hardware.number_bytes() * tokens * hidden(); }
+  double own_hidden_bytes() const { return hidden_bytes() / t; }
   FlashAttention flash() const {
     return {tokens,          slice.own,  slice.earlier,
             queries() / t,   slice.seen, as_double(shape().head_dim()),
@@ -47,8 +48,8 @@ struct Site {
 };
 
 Site site_of(const LayerSlice& slice, const Hardware& hardware, const Engine& engine) {
-  const int t = slice.mesh.tensor;
-  return {slice, hardware, engine, shape_of_ranks(slice.shape, t), slice.tokens, as_double(t)};
+  const int t = slice.mesh.tensor, all = t * static_cast<int>(slice.shards);
+  return {slice, hardware, engine, shape_of_ranks(slice.shape, all), slice.tokens, as_double(t)};
 }
 
 // Rows per expert and number of experts on this device; a dense MLP is one expert.
@@ -62,11 +63,12 @@ ExpertProducts expert_products(const Site& site) {
   return {routed * site.slice.mesh.expert / experts, experts / site.slice.mesh.expert};
 }
 
-// Launches in addition to those of a dense MLP's forward, three for every further expert: gates, activation
-// and output, or gate, up and output if one activation serves all.
-double further_launches(const Site& site) {
-  if (site.engine.grouped_experts || !site.has_experts()) return 0;
-  return 3 * (expert_products(site).count - 1);
+// A pass launches each logical shard's kernels, and three for every further expert and forward: gates,
+// activation and output, or gate, up and output if one activation serves all.
+double launches(const Site& site, double dense, double forwards) {
+  const bool further = site.has_experts() && !site.engine.grouped_experts;
+  const double of_experts = further ? 3 * forwards * (expert_products(site).count - 1) : 0;
+  return as_double(site.slice.shards) * (dense + of_experts);
 }
 
 struct Products {
@@ -76,12 +78,13 @@ struct Products {
 
 template <class Product>
 Products all_products(const Site& site, Product product) {
-  const double h = site.hidden(), f = as_double(site.shape().ffn) / (site.folds_experts() ? 1.0 : site.t);
+  const double shards = as_double(site.slice.shards), all = site.t * shards, h = site.hidden();
+  const double f = as_double(site.shape().ffn) / (site.folds_experts() ? 1.0 : all);
   const ExpertProducts expert = expert_products(site);
-  Products products{product(site.tokens, (site.queries() + 2 * site.keys()) / site.t, h),
-                    product(site.tokens, h, site.queries() / site.t),
-                    expert.count * product(expert.rows, site.gates() * f, h),
-                    expert.count * product(expert.rows, h, f)};
+  Products products{shards * product(site.tokens, (site.queries() + 2 * site.keys()) / all, h),
+                    shards * product(site.tokens, h, site.queries() / all),
+                    shards * expert.count * product(expert.rows, site.gates() * f, h),
+                    shards * expert.count * product(expert.rows, h, f)};
   if (const double shared = as_double(site.shape().shared_ffn); shared > 0) {
     products.fc1 += product(site.tokens / site.t, site.gates() * shared, h);
     products.fc2 += product(site.tokens / site.t, h, shared);
@@ -197,16 +200,14 @@ double visited_nodes(double nodes, double experts) { return nodes * (1 - std::po
 
 // All-to-all of tokens to their experts and back.
 Seconds expert_traffic(const Site& site) {
-  const auto& shape = site.shape();
-  if (shape.experts == 1 || site.slice.mesh.expert == 1) return 0;
+  if (!site.has_experts() || site.slice.mesh.expert == 1) return 0;
   const std::int64_t node = site.hardware.node.gpus;
   const mesh::NodeSpread group = site.folds_experts()
                                      ? mesh::thinnest(site.slice.mesh, mesh::Group::Expert, node)
                                      : strided_expert_group(site.slice.mesh, node);
-  const double visits = as_double(shape.experts_per_token);
-  const double copies =
-      site.engine.direct_dispatch && !group.one_node ? visited_nodes(group.nodes, visits) : visits;
-  const double bytes = site.hidden_bytes() / site.t * copies * site.expert_load();
+  double copies = as_double(site.shape().experts_per_token);
+  if (site.engine.direct_dispatch && !group.one_node) copies = visited_nodes(group.nodes, copies);
+  const double bytes = site.own_hidden_bytes() * copies * site.expert_load();
   return 2.0 * site.engine.expert_exposed * all_to_all(site.hardware, group, bytes);
 }
 
@@ -216,11 +217,11 @@ LayerTerms forward_terms(const Site& site) {
   terms.attention = attention_forward(site);
   terms.elementwise = layer_elementwise(
       site.hardware, elementwise_bytes(site, forward_traffic(site.engine, site.shape(), site.slice.family)),
-      site.hidden_bytes());
+      site.own_hidden_bytes());
   terms.tensor = (site.folds_experts() ? 1 : 2) * (tensor_pass(site) + scatter_pass(site));
   terms.context = context_traffic(site).forward;
   terms.expert = expert_traffic(site);
-  terms.gaps = gaps(site.hardware, forward_kernels(site.slice.family) + further_launches(site));
+  terms.gaps = gaps(site.hardware, launches(site, forward_kernels(site.slice.family), 1));
   return terms;
 }
 
@@ -231,12 +232,12 @@ LayerTerms backward_terms(const Site& site) {
   terms.attention = attention_backward(site);
   terms.elementwise = layer_elementwise_backward(
       site.hardware, elementwise_bytes(site, backward_traffic(site.engine, site.shape(), site.slice.family)),
-      site.hidden_bytes());
+      site.own_hidden_bytes());
   terms.tensor =
       ((regathers ? 4 : 2) * tensor_pass(site) + 2 * scatter_pass(site)) / (site.folds_experts() ? 2 : 1);
   terms.context = context_traffic(site).backward;
   terms.expert = expert_traffic(site);
-  terms.gaps = gaps(site.hardware, backward_kernels(site.slice.family) + 2 * further_launches(site));
+  terms.gaps = gaps(site.hardware, launches(site, backward_kernels(site.slice.family), 2));
   return terms;
 }
 
@@ -275,7 +276,7 @@ LayerTerms recompute_terms(const Site& site) {
   const double width = as_double(site.shape().ffn * site.shape().experts_per_token + site.shape().shared_ffn);
   const double mlp = number * width * site.tokens / site.t;
   const auto passes = [&](double bytes) {
-    return layer_elementwise(site.hardware, bytes, site.hidden_bytes());
+    return layer_elementwise(site.hardware, bytes, site.own_hidden_bytes());
   };
   LayerTerms terms;
   const bool norm_one = missing(SavedTensor::NormOneOutput), norm_two = missing(SavedTensor::NormTwoOutput);
@@ -307,8 +308,8 @@ LayerCost layer_cost(const LayerSlice& slice, const Hardware& hardware, const En
   const Site site = site_of(slice, hardware, engine);
   LayerCost cost{forward_terms(site), backward_terms(site), recompute_terms(site)};
   // I frees the inputs that it gathers for recomputation, so W gathers them again.
-  if (gathers_once(site))
-    cost.split = (gathered_for_weights(site) / 2 + gathered_again(site)) * tensor_pass(site);
+  const int again = gathered_for_weights(site) / 2 + gathered_again(site);
+  if (gathers_once(site)) cost.split = again * tensor_pass(site);
   // A host that issues kernels more slowly than they run is the bottleneck; a backward has twice the kernels.
   const Seconds floor = 1e-3 * hardware.kernels.layer_dispatch_ms;
   cost.forward.gaps += std::max(0.0, floor - cost.forward.total());
