@@ -15,6 +15,7 @@
 #include "train/data/balance.h"
 #include "train/data/data.h"
 #include "train/data/packing.h"
+#include "train/drawn_rows.h"
 
 namespace penstock::train {
 namespace {
@@ -229,6 +230,31 @@ TEST(PackedData, RefusesLongDocumentsThatMustBeWhole) {
       << text;
   setting.data.seq_len = 17;
   setting.open();
+}
+
+// Packing puts the longest documents first, which are no fair sample of all.
+TEST(PackedData, EvaluatesTheSameRandomSamplesWhateverTheSeed) {
+  std::vector<std::int32_t> documents(200, 4);
+  std::ranges::fill(documents.begin() + 120, documents.begin() + 140, 16);  // 20 samples of 80 held out
+  PackingSetting setting(documents, "best_fit");
+  setting.data.split = "1,1,0";
+  setting.train.evaluate_sequences = 20;
+  const auto evaluated = [&] {
+    const TokenData data = setting.open();
+    std::vector<std::int64_t> tokens;
+    for (std::int64_t index = 0; index < data.evaluation_batches(); ++index) {
+      const StepTokens step = data.evaluation_batch(index);
+      for (std::int64_t i = 0; i < 4; ++i) std::ranges::copy(row(step.tokens, i), std::back_inserter(tokens));
+    }
+    return tokens;
+  };
+  const std::vector<std::int64_t> tokens = evaluated();
+  const auto of_longest = std::ranges::count_if(
+      tokens, [](std::int64_t token) { return token >= kFirst + 480 && token < kFirst + 480 + 320; });
+  EXPECT_GT(of_longest, 0);
+  EXPECT_LT(of_longest, std::ssize(tokens) * 3 / 4);
+  setting.train.seed = 7;
+  EXPECT_EQ(evaluated(), tokens);
 }
 
 }  // namespace

@@ -13,78 +13,12 @@
 #include "base/text.h"
 #include "base/whole.h"
 #include "files/tokenizers/byte_tokenizer.h"
-#include "run/data_shares.h"
+#include "train/data/parts.h"
 
 namespace penstock::train {
 namespace {
 
 constexpr std::int64_t kNoTarget = -1;
-
-std::string text(std::int64_t value) { return std::to_string(value); }
-
-// A source, with its name in messages.
-struct Named {
-  const TokenSource& source;
-  std::string name;  // data.text = "corpus.txt"
-  std::string unit;  // of its size
-};
-
-// Ends of the training part and of the held-out part.
-struct Ends {
-  std::int64_t training = 0;
-  std::int64_t held_out = 0;
-  std::string held_out_by;  // the option that holds it out; empty: none
-};
-
-Ends ends_by_fraction(std::int64_t size, double fraction) {
-  const auto held = static_cast<std::int64_t>(std::floor(fraction * static_cast<double>(size)));
-  return {size - held, size, fraction > 0 ? "data.validation_fraction = " + exact_number(fraction) : ""};
-}
-
-Ends ends_by_split(const TokenSource& source, const std::string& split) {
-  const std::vector<double> shares = run::parse_split(split);
-  const std::int64_t training = source.end_of_documents(shares[0]);
-  return {training, std::max(training, source.end_of_documents(shares[0] + shares[1])),
-          shares[1] > 0 ? "data.split = " + json_quote(split) : ""};
-}
-
-void require_whole(const Named& named, std::int64_t begin, std::span<const std::int64_t> ends,
-                   Tokens longest) {
-  for (std::size_t document = 0; document < ends.size(); ++document) {
-    const std::int64_t length = ends[document] - (document == 0 ? begin : ends[document - 1]);
-    require(length <= longest,
-            named.name + ": the document at token " + text(ends[document] - length) + " has " + text(length) +
-                " tokens, more than data.seq_len = " + text(longest) +
-                ", and data.long_documents = \"refuse\": use \"split\"" + ", or a greater data.seq_len");
-  }
-}
-
-std::shared_ptr<const Packing> pack(const Named& named, std::int64_t begin, std::int64_t end,
-                                    const Cut& cut) {
-  if (!cut.packs || begin == end) return nullptr;
-  const std::vector<std::int64_t> ends = named.source.document_ends(begin, end);
-  if (!cut.splits) require_whole(named, begin, ends, cut.seq_len);
-  return std::make_shared<Packing>(pieces_of(begin, ends, cut.seq_len, cut.full_targets), cut.seq_len);
-}
-
-// Returns a stretch of at least one sample; throws InputError for a shorter one.
-Stretch checked(const Named& named, std::int64_t begin, std::int64_t end, const Cut& cut,
-                const std::string& part, const std::string& remedy) {
-  const Stretch stretch{&named.source, begin, end, pack(named, begin, end, cut)};
-  if (cut.samples(stretch) > 0) return stretch;
-  throw InputError(named.name + " has " + text(end - begin) + " " + named.unit + " " + part +
-                   ", fewer than one sample of " + text(cut.needed()) + " tokens; use " + remedy);
-}
-
-// Adds the training part and the held-out part of a source.
-void take_parts(const Named& named, const Ends& ends, const Cut& cut, std::vector<Stretch>& training,
-                std::vector<Stretch>& held_out) {
-  training.push_back(
-      checked(named, 0, ends.training, cut, "to train on", "a longer text or a smaller data.seq_len"));
-  if (ends.held_out_by.empty()) return;
-  held_out.push_back(checked(named, ends.training, ends.held_out, cut, "held out by " + ends.held_out_by,
-                             "a greater fraction, or 0 for no evaluation"));
-}
 
 // Shares for evaluation: each source's training share.
 Numbers shares_of(const std::vector<Stretch>& training, const Cut& cut, const Numbers& given) {
@@ -157,7 +91,8 @@ TokenData::TokenData(const run::DataOptions& data, const run::TrainOptions& trai
   training_.emplace(std::move(training), cut_, data.megatron_weights, train.shuffle, seed,
                     balance_of(data, train, balancing));
   if (!held_out.empty()) {
-    held_out_.emplace(std::move(held_out), cut_, shares, /*shuffle=*/false, seed);
+    // Packing puts the longest documents first. Every evaluation, whatever the seed, takes the same samples.
+    held_out_.emplace(std::move(held_out), cut_, shares, /*shuffle=*/cut_.packs, hash("evaluation"));
     evaluation_samples_ = held_out_->distinct(train.evaluate_sequences);
   }
   if (!replaced) training_batch(0);  // reports a wrong vocabulary before anything is written

@@ -74,8 +74,9 @@ class TokenData {
   // Lengths of all training documents.
   std::vector<Tokens> document_lengths() const;
 
-  // Evaluation uses the first held-out samples, at most train.evaluate_sequences, in order; the last batch is
-  // filled with padding rows without targets. No batches if nothing is held out.
+  // Every evaluation uses the same held-out samples, at most train.evaluate_sequences: the first in order or,
+  // of packed samples, the first in a fixed random order. The last batch is filled with padding rows without
+  // targets. No batches if nothing is held out.
   std::int64_t evaluation_batches() const;
   StepTokens evaluation_batch(std::int64_t index, Part part) const;
   StepTokens evaluation_batch(std::int64_t index) const { return evaluation_batch(index, Part()); }
