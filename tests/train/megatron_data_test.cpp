@@ -219,6 +219,15 @@ TEST(MegatronData, RefusesAVocabularyThatDoesNotFitBeforeTheRunBegins) {
   EXPECT_SAYS(setting.refusal(30), "a.bin: token 30 at byte 60 is outside the vocabulary; expected 0 to 29");
 }
 
+// Found by the evaluation after the last step, it would cost the whole run.
+TEST(MegatronData, RefusesAHeldOutTokenOutsideTheVocabularyBeforeTheRunBegins) {
+  IndexSetting setting;
+  setting.add("a", {400});
+  setting.data.validation_fraction = 0.5;
+  EXPECT_EQ(setting.refusal(400), "");
+  EXPECT_SAYS(setting.refusal(390), "a.bin: token 390 at byte 780 is outside the vocabulary");
+}
+
 TEST(MegatronData, NamesThePrefixThatIsTooShort) {
   IndexSetting setting;
   setting.add("a", {50});

@@ -95,7 +95,14 @@ TokenData::TokenData(const run::DataOptions& data, const run::TrainOptions& trai
     held_out_.emplace(std::move(held_out), cut_, shares, /*shuffle=*/cut_.packs, hash("evaluation"));
     evaluation_samples_ = held_out_->distinct(train.evaluate_sequences);
   }
-  if (!replaced) training_batch(0);  // reports a wrong vocabulary before anything is written
+  if (!replaced) read_first_batches();
+}
+
+// Reports a wrong vocabulary before anything is written. Evaluations have no other batches, so none of them
+// fails after hours of training.
+void TokenData::read_first_batches() const {
+  training_batch(0);
+  for (std::int64_t index = 0; index < evaluation_batches(); ++index) evaluation_batch(index);
 }
 
 TokenData::Marks TokenData::marks_of(const TokenSource& source, const Piece& piece) const {

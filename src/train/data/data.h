@@ -36,9 +36,9 @@ class TokenData {
     std::int64_t replicas = 1;  // replicas that split a batch: numerics.replicas
     bool trims = false;         // training micro-batches have one sequence, which ends with its documents
   };
-  // Maps the files, in a time independent of their size; reads the first batch of Megatron files. `source`:
-  // used instead of the files that `data` names. Throws InputError naming the file and the defect, also if a
-  // part is shorter than one sample.
+  // Maps the files, in a time independent of their size; of Megatron files reads the first batch and those of
+  // an evaluation. `source`: used instead of the files that `data` names. Throws InputError naming the file
+  // and the defect, also if a part is shorter than one sample.
   TokenData(const run::DataOptions& data, const run::TrainOptions& train, std::int64_t vocab,
             const Balancing& balancing, std::unique_ptr<TokenSource> source = nullptr);
   TokenData(const run::DataOptions& data, const run::TrainOptions& train, std::int64_t vocab)
@@ -82,6 +82,7 @@ class TokenData {
   StepTokens evaluation_batch(std::int64_t index) const { return evaluation_batch(index, Part()); }
 
  private:
+  void read_first_batches() const;
   // A row of a batch; `starts` may be null.
   struct Row {
     std::int64_t *tokens, *targets, *starts;
