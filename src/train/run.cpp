@@ -142,6 +142,7 @@ class Run {
             .samples_per_epoch = data_.samples(),
             .content = data_.content().tokens,
             .marks = data_.content().marks,
+            .held_out = data_.content().held_out,
             .updates = trainer_.optimizer().updates(),
             .skipped_steps = summary_.skipped_steps,
             .skipped_in_a_row = skipped_in_a_row_,
@@ -329,10 +330,9 @@ class Run {
   std::optional<MetricsFile> metrics_;
   std::optional<files::EventFile> curves_;  // for TensorBoard
   Flops machine_flops_ = 0;
-  std::optional<StartMetrics> start_;  // until the first step is noted
-  std::int64_t done_ = 0;              // steps
-  std::int64_t samples_drawn_ = 0;
-  Tokens tokens_ = 0, tokens_before_ = 0;  // without padding; before a resume
+  std::optional<StartMetrics> start_;          // until the first step is noted
+  std::int64_t done_ = 0, samples_drawn_ = 0;  // steps; of the data
+  Tokens tokens_ = 0, tokens_before_ = 0;      // without padding; before a resume
   std::int64_t skipped_in_a_row_ = 0;
   bool stopped_ = false, told_of_no_targets_ = false;
   KeptSteps kept_;

@@ -171,6 +171,10 @@ TEST_F(Resume, RefusesSettingsThatTheStateDoesNotFit) {
   other[100] ^= 1;
   scratch_.write("corpus.txt", other);
   expect_refusal("run", {"--train.steps", "4"}, "does not fit: the data has other tokens than");
+  other = corpus;
+  other.back() ^= 1;
+  scratch_.write("corpus.txt", other);
+  expect_refusal("run", {"--train.steps", "4"}, "does not fit: the held-out data has other tokens");
   scratch_.write("corpus.txt", corpus.substr(500));
   expect_refusal("run", {"--train.steps", "4"}, "does not fit: the data has ");
 }

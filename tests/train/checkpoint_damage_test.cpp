@@ -291,6 +291,7 @@ TEST(CheckpointFacts, ReadBackAsTheyWereWritten) {
                                .samples_drawn = 1LL << 60,
                                .content = 1,
                                .marks = 2,
+                               .held_out = 3,
                                .loss = 0.1,
                                .settings = {{"a", "\"x\n\""}}};
   facts.files.push_back({"file", 0xffffffffffffffff, {{"t", 0}}});

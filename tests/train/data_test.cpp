@@ -77,6 +77,19 @@ TEST(TextData, ItsContentIsThatOfItsTokens) {
   }
 }
 
+TEST(TextData, ItsContentTellsHeldOutTokensFromOthers) {
+  const auto content = [](const std::string& text) {
+    DataSetting setting(text);
+    setting.data.validation_fraction = 0.5;
+    return setting.open().content();
+  };
+  const std::string text = counting_text(200);
+  std::string other = text;
+  other[150] ^= 1;
+  EXPECT_EQ(content(other).tokens, content(text).tokens);
+  EXPECT_NE(content(other).held_out, content(text).held_out);
+}
+
 // Ranks that are threads share the data.
 TEST(TextData, TellsItsContentToSeveralThreads) {
   const DataSetting setting(counting_text(9000));

@@ -140,6 +140,7 @@ std::string agreement_of(const Prepared& prepared) {
   return text + key + " of " + counted(prepared.data->samples(), "sample") + "\n" +
          line(key + " with tokens", content.tokens) +
          line(key + " with documents and targets", content.marks) +
+         line(key + " with held-out data", content.held_out) +
          (prepared.weights ? line("model.weights", *prepared.weights) : "");
 }
 

@@ -127,16 +127,14 @@ void require_fit(const train::CheckpointFacts& facts, const std::string& checkpo
                      "; give the same data");
   }
   const train::Content content = data.content();
-  if (facts.content && *facts.content != content.tokens) {
-    throw InputError(
-        checkpoint +
-        " does not fit: the data has other tokens than the checkpoint's run had; give the same data");
-  }
-  if (facts.marks && *facts.marks != content.marks) {
-    throw InputError(checkpoint +
-                     " does not fit: the data has other documents or targets (PREFIX.mask) than the "
-                     "checkpoint's run had; give the same data");
-  }
+  const auto require_same = [&](const std::optional<std::uint64_t>& was, std::uint64_t is, const char* has) {
+    if (was && *was != is)
+      throw InputError(checkpoint + " does not fit: the " + has +
+                       " than the checkpoint's run had; give the same data");
+  };
+  require_same(facts.content, content.tokens, "data has other tokens");
+  require_same(facts.marks, content.marks, "data has other documents or targets (PREFIX.mask)");
+  require_same(facts.held_out, content.held_out, "held-out data has other tokens, documents or targets");
   if (facts.step > run.options.train.steps) {
     throw InputError("train.steps = " + std::to_string(run.options.train.steps) + " is less than the " +
                      counted(facts.step, "step") + " that " + checkpoint + " has done; use that or more");

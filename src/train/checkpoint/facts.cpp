@@ -18,8 +18,9 @@ constexpr const char* kForm = "penstock checkpoint 2";
 constexpr const char* kEarlierForm = "penstock checkpoint 1";  // with XXH3 of every tensor
 
 constexpr const char* kTokens = "tokens";    // optional
-constexpr const char* kContent = "content";  // optional, like the next two
+constexpr const char* kContent = "content";  // optional, like the next three
 constexpr const char* kMarks = "marks";
+constexpr const char* kHeldOut = "held_out";
 constexpr const char* kMetrics = "metrics";
 
 struct IntegerMember {
@@ -154,6 +155,7 @@ std::string to_json(const CheckpointFacts& facts) {
   if (facts.tokens) document[kTokens] = *facts.tokens;
   if (facts.content) document[kContent] = files::checksum_text(*facts.content);
   if (facts.marks) document[kMarks] = files::checksum_text(*facts.marks);
+  if (facts.held_out) document[kHeldOut] = files::checksum_text(*facts.held_out);
   if (!facts.metrics.empty()) document[kMetrics] = facts.metrics;
   document["settings"] = OrderedJson::object();
   for (const auto& [name, value] : facts.settings) document["settings"][name] = value;
@@ -177,6 +179,7 @@ CheckpointFacts parse_checkpoint_facts(std::string_view text, std::string_view o
   if (document.contains(kTokens)) facts.tokens = read.count(document, kTokens);
   if (document.contains(kContent)) facts.content = read.sum(document[kContent], kContent);
   if (document.contains(kMarks)) facts.marks = read.sum(document[kMarks], kMarks);
+  if (document.contains(kHeldOut)) facts.held_out = read.sum(document[kHeldOut], kHeldOut);
   if (document.contains(kMetrics)) facts.metrics = read.word(document[kMetrics], kMetrics);
   for (const auto& [name, value] : read.object(document, "settings").items()) {
     facts.settings.emplace_back(name, read.word(value, name));

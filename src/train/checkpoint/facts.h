@@ -29,7 +29,8 @@ struct CheckpointFacts {
   std::int64_t samples_per_epoch = 0;         // of the data
   std::optional<std::uint64_t> content = {};  // of the data (TokenData::content); empty in older checkpoints
   std::optional<std::uint64_t> marks = {};    // the same
-  std::int64_t updates = 0;                   // of the optimizer: steps not skipped
+  std::optional<std::uint64_t> held_out = {};  // the same
+  std::int64_t updates = 0;                    // of the optimizer: steps not skipped
   std::int64_t skipped_steps = 0;
   std::int64_t skipped_in_a_row = 0;  // up to this step
   std::optional<double> loss;         // of the last step with targets; empty if not finite

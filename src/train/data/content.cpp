@@ -33,10 +33,13 @@ std::int64_t begin_of(const Stretch& stretch, std::int64_t span, std::int64_t sp
   return stretch.begin + last / (spans - 1) * span + last % (spans - 1) * span / (spans - 1);
 }
 
-}  // namespace
+struct Sums {
+  std::uint64_t tokens = 0;
+  std::uint64_t marks = 0;
+};
 
 // Checkpoints store these sums: if spans were placed differently, a resumed run would see changed data.
-Content content_of(std::span<const Stretch> stretches) {
+Sums sums_of(std::span<const Stretch> stretches) {
   const std::int64_t most =
       std::max<std::int64_t>(kSpans / std::max<std::int64_t>(std::ssize(stretches), 1), 1);
   std::vector<std::uint64_t> tokens, marks;
@@ -53,6 +56,14 @@ Content content_of(std::span<const Stretch> stretches) {
   }
   return {files::checksum(std::as_bytes(std::span(tokens))),
           files::checksum(std::as_bytes(std::span(marks)))};
+}
+
+}  // namespace
+
+Content content_of(std::span<const Stretch> training, std::span<const Stretch> held_out) {
+  const Sums trained = sums_of(training), evaluated = sums_of(held_out);
+  const std::uint64_t both[] = {evaluated.tokens, evaluated.marks};
+  return {trained.tokens, trained.marks, files::checksum(std::as_bytes(std::span(both)))};
 }
 
 }  // namespace penstock::train

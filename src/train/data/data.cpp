@@ -91,6 +91,7 @@ TokenData::TokenData(const run::DataOptions& data, const run::TrainOptions& trai
   training_.emplace(std::move(training), cut_, data.megatron_weights, train.shuffle, seed,
                     balance_of(data, train, balancing));
   if (!held_out.empty()) {
+    evaluated_on_ = held_out;
     // Packing puts the longest documents first. Every evaluation, whatever the seed, takes the same samples.
     held_out_.emplace(std::move(held_out), cut_, shares, /*shuffle=*/cut_.packs, hash("evaluation"));
     evaluation_samples_ = held_out_->distinct(train.evaluate_sequences);
@@ -223,7 +224,7 @@ std::vector<run::StepContent> TokenData::contents(std::int64_t first, std::int64
 }
 
 Content TokenData::content() const {
-  std::call_once(content_read_, [this] { content_ = content_of(trained_on_); });
+  std::call_once(content_read_, [this] { content_ = content_of(trained_on_, evaluated_on_); });
   return content_;
 }
 

@@ -46,7 +46,7 @@ class TokenData {
 
   std::int64_t samples() const { return training_->count(); }  // of one epoch
 
-  // Checksums of the training tokens, which the first call reads. Any thread.
+  // Checksums of the training and of the held-out tokens, which the first call reads. Any thread.
   Content content() const;
 
   // Parts of data.text; empty for other data.
@@ -114,7 +114,7 @@ class TokenData {
   std::optional<files::MappedFile> text_;
   std::string_view training_text_, held_out_text_;
   std::vector<std::unique_ptr<TokenSource>> sources_;
-  std::vector<Stretch> trained_on_;
+  std::vector<Stretch> trained_on_, evaluated_on_;
   std::optional<Samples> training_, held_out_;
   std::int64_t evaluation_samples_ = 0;
   mutable std::once_flag content_read_;
