@@ -2,6 +2,7 @@
 #include "cli/convert/convert_data.h"
 
 #include <gtest/gtest.h>
+#include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
 
 #include <filesystem>
@@ -150,6 +151,41 @@ TEST(ConvertData, MasksWhatIsNotLearntOfConversations) {
     EXPECT_EQ(said.find("of them targets") != std::string::npos, loss == "assistant") << said;
   }
   EXPECT_EQ(scratch.read("assistant.mask"), learnt);
+}
+
+// Encoded alone, each part would begin with a space that the conversation does not have.
+TEST(ConvertData, EncodesAConversationAsOneText) {
+  const Scratch scratch;
+  const std::string path = train_model(scratch);
+  scratch.write("turn.txt", "a{content}a b");
+  const std::string text = "abbda baccea b";
+  std::string lines;
+  for (int i = 0; i < 3; ++i)
+    lines +=
+        "{\"messages\": [{\"role\": \"user\", \"content\": \"bbd\"}, "
+        "{\"role\": \"assistant\", \"content\": \"cce\"}]}\n";
+  scratch.write("x.jsonl", lines);
+  sentencepiece::SentencePieceProcessor model;
+  ASSERT_TRUE(model.Load(path).ok());
+  for (const std::size_t block : {1 << 20, 100}) {
+    const std::string prefix = scratch / std::to_string(block);
+    convert_data({.sources = {scratch / "x.jsonl"},
+                  .prefix = prefix,
+                  .sentencepiece = path,
+                  .chat = scratch / "turn.txt",
+                  .block_bytes = block});
+    const std::vector<int> ids = model.EncodeAsIds(text);
+    const auto documents = documents_of(prefix);
+    ASSERT_EQ(documents.size(), 3u);
+    EXPECT_EQ(documents[2], std::vector<std::int64_t>(ids.begin(), ids.end()));
+    const std::string mask = scratch.read(std::to_string(block) + ".mask");
+    ASSERT_EQ(mask.size(), 3 * ids.size());
+    std::size_t end = 0;  // of the token, in the text with the space before it
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      for (const char c : model.IdToPiece(ids[i])) end += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+      EXPECT_EQ(mask[ids.size() + i], end - 1 > std::string_view("abbda ba").size() ? 1 : 0) << i;
+    }
+  }
 }
 
 TEST(ConvertData, LeavesNothingWhenALineIsWrong) {

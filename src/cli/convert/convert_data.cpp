@@ -26,13 +26,15 @@ namespace fs = std::filesystem;
 using Ids = std::vector<std::int32_t>;
 
 struct Tokenizer {
-  std::function<Ids(std::string_view)> encode;  // any thread
+  // Any thread. The list, if not null, gets the offset of the last byte of each token.
+  std::function<Ids(std::string_view, std::vector<std::size_t>*)> encode;
   std::int64_t vocab = 0;
   std::optional<std::int32_t> end;  // token that ends a document
 };
 
-Ids ids_of_bytes(std::string_view text) {
+Ids ids_of_bytes(std::string_view text, std::vector<std::size_t>* last) {
   Ids ids(text.size());
+  for (std::size_t i = 0; last && i < text.size(); ++i) last->push_back(i);
   std::ranges::transform(text, ids.begin(), [](char c) { return static_cast<unsigned char>(c); });
   return ids;
 }
@@ -41,7 +43,7 @@ Tokenizer tokenizer_of(const DataConversion& conversion) {
   if (conversion.sentencepiece.empty()) return {ids_of_bytes, files::kByteVocabulary, files::kEndOfText};
   const auto model = on_behalf_of(
       "--sentencepiece", [&] { return std::make_shared<files::SentencePiece>(conversion.sentencepiece); });
-  return {[model](std::string_view text) { return model->encode(text); }, model->vocab(),
+  return {[model](std::string_view text, auto* last) { return model->encode(text, last); }, model->vocab(),
           model->end_of_text()};
 }
 
@@ -74,38 +76,59 @@ struct Encoder {
     if (json_lines) {
       for (const auto& parts :
            files::documents_of_json_lines(block.bytes, documents, origin, block.first_line)) {
-        for (const files::TextPart& part : parts) add_text(encoded, part.text, part.learnt);
+        add_parts(encoded, parts);
         end_document(encoded, parts.empty() || parts.back().learnt);
       }
     } else {
-      add_text(encoded, block.bytes, true);
+      add_text(encoded, block.bytes, {});
       if (block.last) end_document(encoded, true);
     }
     return encoded;
   }
 
-  // Encodes in pieces, so that a document has the same tokens as a file and as a line.
-  void add_text(Encoded& encoded, std::string_view text, bool learnt) const {
-    while (!text.empty()) {
-      const std::size_t length = files::first_block(text, conversion.block_bytes, false);
-      add(encoded, tokenizer.encode(text.substr(0, length)), learnt);
-      text.remove_prefix(length);
+  // Encodes the parts as one text: SentencePiece puts a space before the beginning of each text.
+  void add_parts(Encoded& encoded, std::span<const files::TextPart> parts) const {
+    if (parts.size() == 1 && parts[0].learnt) return add_text(encoded, parts[0].text, {});
+    std::string text;
+    for (const files::TextPart& part : parts) text += part.text;
+    add_text(encoded, text, parts);
+  }
+
+  // Encodes in pieces, so that a document has the same tokens as a file and as a line. Without parts, all is
+  // learnt.
+  void add_text(Encoded& encoded, std::string_view text, std::span<const files::TextPart> parts) const {
+    std::size_t part = 0, part_end = parts.empty() ? text.size() : parts[0].text.size();
+    std::vector<std::size_t> last;
+    for (std::size_t begin = 0; begin < text.size();) {
+      const std::size_t length = files::first_block(text.substr(begin), conversion.block_bytes, false);
+      last.clear();
+      add(encoded, tokenizer.encode(text.substr(begin, length), parts.empty() ? nullptr : &last));
+      if (parts.empty()) encoded.learnt.resize(encoded.tokens.size() / size(), 1);
+      for (const std::size_t byte : last) {
+        while (begin + byte >= part_end && part + 1 < parts.size()) part_end += parts[++part].text.size();
+        encoded.learnt += parts[part].learnt ? 1 : 0;
+      }
+      begin += length;
     }
   }
 
   void end_document(Encoded& encoded, bool learnt) const {
-    if (conversion.append_end) add(encoded, {*tokenizer.end}, learnt);
+    if (conversion.append_end) {
+      add(encoded, {*tokenizer.end});
+      encoded.learnt += learnt ? 1 : 0;
+    }
     encoded.ends.push_back(encoded.tokens.size());
   }
 
-  void add(Encoded& encoded, const Ids& ids, bool learnt) const {
-    encoded.learnt.append(ids.size(), learnt ? 1 : 0);
-    const std::size_t size = static_cast<std::size_t>(size_of(type)), begin = encoded.tokens.size();
-    encoded.tokens.resize(begin + ids.size() * size);
+  std::size_t size() const { return static_cast<std::size_t>(size_of(type)); }  // of a token
+
+  void add(Encoded& encoded, const Ids& ids) const {
+    const std::size_t begin = encoded.tokens.size();
+    encoded.tokens.resize(begin + ids.size() * size());
     std::byte* target = encoded.tokens.data() + begin;
     for (const std::int32_t id : ids) {
-      std::memcpy(target, &id, size);  // little-endian: low bytes first
-      target += size;
+      std::memcpy(target, &id, size());  // little-endian: low bytes first
+      target += size();
     }
   }
 };

@@ -47,11 +47,19 @@ std::optional<std::int32_t> SentencePiece::end_of_text() const {
   return id >= 0 ? std::optional<std::int32_t>(id) : std::nullopt;
 }
 
-std::vector<std::int32_t> SentencePiece::encode(std::string_view text) const {
-  std::vector<int> ids;
-  const auto status = model_->Encode(text, &ids);
+std::vector<std::int32_t> SentencePiece::encode(std::string_view text, std::vector<std::size_t>* last) const {
+  sentencepiece::ImmutableSentencePieceText encoded;
+  const auto status = model_->Encode(text, encoded.mutable_proto());
   if (!status.ok()) throw RunError("SentencePiece: " + printable(status.ToString(), 200));
-  return {ids.begin(), ids.end()};
+  std::vector<std::int32_t> ids;
+  ids.reserve(encoded.pieces_size());
+  for (std::size_t i = 0; i < encoded.pieces_size(); ++i) {
+    const auto piece = encoded.pieces(static_cast<int>(i));
+    ids.push_back(static_cast<std::int32_t>(piece.id()));
+    // Of the tokens for the bytes of one character, all but the last are empty.
+    if (last) last->push_back(piece.end() > piece.begin() ? piece.end() - 1 : piece.begin());
+  }
+  return ids;
 }
 
 }  // namespace penstock::files

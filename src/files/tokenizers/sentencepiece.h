@@ -2,6 +2,7 @@
 // A SentencePiece tokenizer model.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -27,8 +28,9 @@ class SentencePiece {
   std::int64_t vocab() const;
   std::optional<std::int32_t> end_of_text() const;
 
-  // Any thread. Invalid UTF-8 counts as U+FFFD.
-  std::vector<std::int32_t> encode(std::string_view text) const;
+  // Any thread. Invalid UTF-8 counts as U+FFFD. `last`, if not null, gets the offset in the text of the last
+  // byte of each token.
+  std::vector<std::int32_t> encode(std::string_view text, std::vector<std::size_t>* last = nullptr) const;
 
  private:
   std::unique_ptr<sentencepiece::SentencePieceProcessor> model_;
