@@ -215,8 +215,8 @@ TEST(TextData, RefusesATextShorterThanOneSequence) {
   for (const std::size_t size : {0u, 1u, 10u}) {
     const DataSetting setting(counting_text(size));
     const std::string refused = failure<InputError>([&] { setting.open(); });
-    EXPECT_NE(refused.find("has " + std::to_string(size) +
-                           " bytes to train on, fewer than one sample of 11 tokens"),
+    EXPECT_NE(refused.find("has " + std::to_string(size) + (size == 1 ? " byte" : " bytes") +
+                           " to train on, fewer than one sample of 11 tokens"),
               std::string::npos)
         << refused;
   }

@@ -236,6 +236,13 @@ TEST(MegatronData, NamesThePrefixThatIsTooShort) {
   setting.data.megatron.pop_back();
   setting.data.split = "1,1";
   EXPECT_SAYS(setting.refusal(), "has 0 tokens to train on");  // half of one document
+  EXPECT_SAYS(setting.refusal(),
+              "data.split rounds to whole documents, and there is 1 document: use data.validation_fraction");
+  setting.add("c", {50, 60, 70});
+  setting.data.megatron.erase(setting.data.megatron.begin());
+  setting.data.split = "99,1,0";
+  EXPECT_SAYS(setting.refusal(), "has 0 tokens held out by data.split = \"99,1,0\"");
+  EXPECT_SAYS(setting.refusal(), "and there are 3 documents: use data.validation_fraction instead");
 }
 
 TEST(MegatronData, PadsWithATokenOfTheVocabulary) {

@@ -69,11 +69,11 @@ TokenData::TokenData(const run::DataOptions& data, const run::TrainOptions& trai
   };
   if (source) {
     sources_.push_back(std::move(source));
-    take({*sources_.back(), "the documents", "tokens"});
+    take({*sources_.back(), "the list of documents", "token"});
   } else if (data.megatron.empty()) {
     text_ = on_behalf_of("data.text", [&] { return files::MappedFile(data.text); });
     sources_.push_back(tokens_of_text(text_->text()));
-    const Named named{*sources_[0], "data.text = " + json_quote(data.text), "bytes"};
+    const Named named{*sources_[0], "data.text = " + json_quote(data.text), "byte"};
     take_parts(named, ends_by_fraction(sources_[0]->size(), data.validation_fraction), cut_, training,
                held_out);
     training_text_ = text_->text().substr(0, static_cast<std::size_t>(training[0].end));
@@ -83,7 +83,7 @@ TokenData::TokenData(const run::DataOptions& data, const run::TrainOptions& trai
   for (std::size_t i = 0; i < data.megatron.size() && !replaced; ++i) {
     const std::string& prefix = data.megatron[i];
     sources_.push_back(on_behalf_of("data.megatron", [&] { return tokens_of_megatron(prefix, vocab); }));
-    take({*sources_.back(), "data.megatron = " + json_quote(prefix), "tokens"});
+    take({*sources_.back(), "data.megatron = " + json_quote(prefix), "token"});
   }
   const std::uint64_t seed = stream_key(static_cast<std::uint64_t>(train.seed), hash("samples"));
   const Numbers shares = shares_of(training, cut_, data.megatron_weights);

@@ -39,8 +39,8 @@ Stretch checked(const Named& named, std::int64_t begin, std::int64_t end, const 
                 const std::string& part, const std::string& remedy) {
   const Stretch stretch{&named.source, begin, end, pack(named, begin, end, cut)};
   if (cut.samples(stretch) > 0) return stretch;
-  throw InputError(named.name + " has " + text(end - begin) + " " + named.unit + " " + part +
-                   ", fewer than one sample of " + text(cut.needed()) + " tokens; use " + remedy);
+  throw InputError(named.name + " has " + counted(end - begin, named.unit) + " " + part +
+                   ", fewer than one sample of " + counted(cut.needed(), "token") + "; " + remedy);
 }
 
 }  // namespace
@@ -54,16 +54,22 @@ Ends ends_by_split(const TokenSource& source, const std::string& split) {
   const std::vector<double> shares = run::parse_split(split);
   const std::int64_t training = source.end_of_documents(shares[0]);
   return {training, std::max(training, source.end_of_documents(shares[0] + shares[1])),
-          shares[1] > 0 ? "data.split = " + json_quote(split) : ""};
+          shares[1] > 0 ? "data.split = " + json_quote(split) : "", /*whole_documents=*/true};
 }
 
 void take_parts(const Named& named, const Ends& ends, const Cut& cut, std::vector<Stretch>& training,
                 std::vector<Stretch>& held_out) {
-  training.push_back(
-      checked(named, 0, ends.training, cut, "to train on", "a longer text or a smaller data.seq_len"));
+  // Greater shares may not help: those of few documents round to none.
+  const std::string of_split = "data.split rounds to whole documents, and there " +
+                               std::string(named.source.documents() == 1 ? "is " : "are ") +
+                               counted(named.source.documents(), "document") +
+                               ": use data.validation_fraction instead, or more documents";
+  const auto remedy = [&](const char* other) { return ends.whole_documents ? of_split : other; };
+  training.push_back(checked(named, 0, ends.training, cut, "to train on",
+                             remedy("use a longer text or a smaller data.seq_len")));
   if (ends.held_out_by.empty()) return;
   held_out.push_back(checked(named, ends.training, ends.held_out, cut, "held out by " + ends.held_out_by,
-                             "a greater fraction, or 0 for no evaluation"));
+                             remedy("use a greater fraction, or 0 for no evaluation")));
 }
 
 }  // namespace penstock::train

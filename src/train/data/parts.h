@@ -15,7 +15,7 @@ namespace penstock::train {
 struct Named {
   const TokenSource& source;
   std::string name;  // data.text = "corpus.txt"
-  std::string unit;  // of its size
+  std::string unit;  // of its size, as in counted()
 };
 
 // Ends of the training part and of the held-out part.
@@ -23,6 +23,7 @@ struct Ends {
   std::int64_t training = 0;
   std::int64_t held_out = 0;
   std::string held_out_by;  // the option that holds it out; empty: none
+  bool whole_documents = false;
 };
 
 Ends ends_by_fraction(std::int64_t size, double fraction);

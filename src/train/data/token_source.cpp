@@ -24,6 +24,7 @@ class TextTokens : public TokenSource {
   }
   void learnt(std::int64_t, std::span<char> learnt) const override { std::ranges::fill(learnt, 1); }
   std::vector<std::int64_t> document_ends(std::int64_t, std::int64_t end) const override { return {end}; }
+  std::int64_t documents() const override { return 1; }
   std::int64_t end_of_documents(double share) const override { return share < 0.5 ? 0 : size(); }
 
  private:
@@ -63,9 +64,10 @@ class MegatronTokens : public TokenSource {
     return ends;
   }
   void learnt(std::int64_t first, std::span<char> learnt) const override { mask_.read(first, learnt); }
+  std::int64_t documents() const override { return data_.index().documents(); }
   std::int64_t end_of_documents(double share) const override {
-    const auto documents = static_cast<double>(data_.index().documents());
-    return data_.index().document_begin(static_cast<std::int64_t>(std::nearbyint(share * documents)));
+    const double before = share * static_cast<double>(documents());
+    return data_.index().document_begin(static_cast<std::int64_t>(std::nearbyint(before)));
   }
 
  private:
@@ -99,9 +101,9 @@ class LengthsAlone : public TokenSource {
     return ends;
   }
   void learnt(std::int64_t, std::span<char> learnt) const override { std::ranges::fill(learnt, 1); }
+  std::int64_t documents() const override { return std::ssize(begins_) - 1; }
   std::int64_t end_of_documents(double share) const override {
-    const auto documents = static_cast<double>(begins_.size() - 1);
-    return begins_[static_cast<std::size_t>(std::nearbyint(share * documents))];
+    return begins_[static_cast<std::size_t>(std::nearbyint(share * static_cast<double>(documents())))];
   }
 
  private:

@@ -32,6 +32,8 @@ class TokenSource {
   // The ends of the documents in the tokens [begin, end), the last one at most `end`. Errors as above.
   virtual std::vector<std::int64_t> document_ends(std::int64_t begin, std::int64_t end) const = 0;
 
+  virtual std::int64_t documents() const = 0;  // including empty ones
+
   // The end of the first `share` of the documents, rounded to whole documents. A text is one document.
   virtual std::int64_t end_of_documents(double share) const = 0;
 };
