@@ -92,6 +92,18 @@ TEST(DataCommand, ComparesPackingsAndCutsOfTheRunsDataOrOfAList) {
   EXPECT_NE(text.out.find("documents 400"), std::string::npos) << text.out;
 }
 
+TEST(DataCommand, HoldsNoDocumentOfAListOut) {
+  const Folder folder;
+  const std::string file = run_file(folder);
+  folder.scratch.write("few.txt", "300\n200\n600\n");
+  for (const Arguments& key : {Arguments{"--data.split", "1,1,0"}, {"--data.validation_fraction", "0.001"}}) {
+    const Ending ending = run_data(testing::with(
+        {"data", folder.file("few.txt"), file, "--hardware", "assumed", "--steps", "1"}, key));
+    EXPECT_EQ(ending.exit_code, 0) << ending.err;
+    EXPECT_NE(ending.out.find("documents 3 of 1.10 K tokens"), std::string::npos) << ending.out;
+  }
+}
+
 // A run file that packs and slices of its own accord.
 std::string packed_run_file(const Folder& folder) {
   const std::string path = run_file(folder);

@@ -141,6 +141,8 @@ run::Options options_of(const std::string& file, const std::vector<std::string>&
     options.data.text.clear();
     options.data.megatron = {list};
     options.data.megatron_weights.clear();
+    options.data.split.clear();
+    options.data.validation_fraction = 0;  // nothing is evaluated
     if (options.model.config.empty() && options.model.shape.vocab == 0)
       options.model.shape.vocab = files::kByteVocabulary;
   }
