@@ -104,6 +104,17 @@ TEST(DataCommand, HoldsNoDocumentOfAListOut) {
   }
 }
 
+TEST(DataCommand, TellsLengthsThatTheirShareOfDocumentsDoesNotExceed) {
+  const Folder folder;
+  std::string lengths;
+  for (int i = 1; i <= 10; ++i) lengths += std::to_string(100 * i) + "\n";
+  folder.scratch.write("ten.txt", lengths);
+  const Ending ending = run_data(
+      {"data", folder.file("ten.txt"), run_file(folder), "--hardware", "assumed", "--steps", "1"});
+  EXPECT_NE(ending.out.find("median 500, 90 % up to 900, 99 % up to 1000, longest 1000"), std::string::npos)
+      << ending.out << ending.err;
+}
+
 // A run file that packs and slices of its own accord.
 std::string packed_run_file(const Folder& folder) {
   const std::string path = run_file(folder);

@@ -56,14 +56,14 @@ std::vector<Tokens> read_lengths(const std::string& path, Tokens seq_len) {
 std::string histogram(std::vector<Tokens> lengths) {
   std::ranges::sort(lengths);
   const auto tokens = static_cast<double>(std::accumulate(lengths.begin(), lengths.end(), Tokens{0}));
-  const auto at = [&](double share) {
-    return lengths[static_cast<std::size_t>(share * static_cast<double>(lengths.size() - 1))];
+  const auto at = [&](std::int64_t percent) {  // the shortest that so many documents are no longer than
+    return lengths[static_cast<std::size_t>(ceil_div(percent * std::ssize(lengths), 100) - 1)];
   };
   std::string text = "documents " + print_count(static_cast<double>(lengths.size())) + " of " +
                      print_count(tokens) + " tokens; mean " +
                      number(tokens / static_cast<double>(lengths.size()), 0) + ", median " +
-                     std::to_string(at(0.5)) + ", 90 % up to " + std::to_string(at(0.9)) + ", 99 % up to " +
-                     std::to_string(at(0.99)) + ", longest " + std::to_string(lengths.back()) + "\n\n";
+                     std::to_string(at(50)) + ", 90 % up to " + std::to_string(at(90)) + ", 99 % up to " +
+                     std::to_string(at(99)) + ", longest " + std::to_string(lengths.back()) + "\n\n";
   Rows rows{{"tokens of a document", "documents", "of all tokens", ""}};
   constexpr double kBar = 40;
   for (std::size_t first = 0; first < lengths.size();) {
