@@ -66,7 +66,7 @@ std::string run_file(const Folder& folder) {
 TEST(DataCommand, ComparesPackingsAndCutsOfTheRunsDataOrOfAList) {
   const Folder folder;
   const std::string file = run_file(folder);
-  for (const Arguments& source : {Arguments{file}, {"stats", file}, {folder.file("lengths.txt"), file}}) {
+  for (const Arguments& source : {Arguments{file}, {folder.file("lengths.txt"), file}}) {
     Arguments command{"data"};
     command.insert(command.end(), source.begin(), source.end());
     command.insert(command.end(), {"--hardware", "assumed", "--steps", "3", "--json"});
@@ -97,8 +97,8 @@ TEST(DataCommand, HoldsNoDocumentOfAListOut) {
   const std::string file = run_file(folder);
   folder.scratch.write("few.txt", "300\n200\n600\n");
   for (const Arguments& key : {Arguments{"--data.split", "1,1,0"}, {"--data.validation_fraction", "0.001"}}) {
-    const Ending ending = run_data(testing::with(
-        {"data", folder.file("few.txt"), file, "--hardware", "assumed", "--steps", "1"}, key));
+    const Ending ending = run_data(
+        testing::with({"data", folder.file("few.txt"), file, "--hardware", "assumed", "--steps", "1"}, key));
     EXPECT_EQ(ending.exit_code, 0) << ending.err;
     EXPECT_NE(ending.out.find("documents 3 of 1.10 K tokens"), std::string::npos) << ending.out;
   }
@@ -109,10 +109,17 @@ TEST(DataCommand, TellsLengthsThatTheirShareOfDocumentsDoesNotExceed) {
   std::string lengths;
   for (int i = 1; i <= 10; ++i) lengths += std::to_string(100 * i) + "\n";
   folder.scratch.write("ten.txt", lengths);
-  const Ending ending = run_data(
-      {"data", folder.file("ten.txt"), run_file(folder), "--hardware", "assumed", "--steps", "1"});
+  const Ending ending =
+      run_data({"data", folder.file("ten.txt"), run_file(folder), "--hardware", "assumed", "--steps", "1"});
   EXPECT_NE(ending.out.find("median 500, 90 % up to 900, 99 % up to 1000, longest 1000"), std::string::npos)
       << ending.out << ending.err;
+}
+
+TEST(DataCommand, ReadsAListOfAnyName) {
+  const Folder folder;
+  const Ending ending = run_data({"data", "stats", run_file(folder)});
+  EXPECT_EQ(ending.exit_code, 2);
+  EXPECT_NE(ending.err.find("stats: cannot be opened"), std::string::npos) << ending.err;
 }
 
 // A run file that packs and slices of its own accord.

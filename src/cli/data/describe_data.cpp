@@ -169,7 +169,7 @@ Exit describe_data(const DataFlags& flags) {
     throw InputError("--steps " + std::to_string(flags.steps) + ": expected 1 to " +
                      std::to_string(kMostSteps));
   const bool two = !flags.second.empty();
-  const std::string list = two && flags.first != "stats" ? flags.first : std::string();
+  const std::string list = two ? flags.first : std::string();
   const run::Options options = options_of(two ? flags.second : flags.first, flags.overrides, list);
   const std::vector<Tokens> lengths =
       list.empty() ? std::vector<Tokens>() : read_lengths(list, options.data.seq_len);
