@@ -119,6 +119,17 @@ TEST(MegatronData, TakesTargetsOnlyWhereTheMaskSays) {
   EXPECT_SAYS(setting.refusal(), "a.mask: byte 7 is neither 0 nor 1");
 }
 
+TEST(MegatronData, NeverOpensAMaskThatTheLossIgnores) {
+  IndexSetting setting;
+  setting.add("a", {50});
+  setting.data.loss = "all";
+  const Content content = setting.open().content();
+  setting.scratch.write("a.mask", std::string(50, '\0'));
+  EXPECT_EQ(setting.open().content(), content);
+  setting.scratch.write("a.mask", "of another file");
+  EXPECT_EQ(setting.refusal(), "");
+}
+
 TEST(MegatronData, RefusesAMaskThatIsADanglingLink) {
   IndexSetting setting;
   setting.add("a", {50});

@@ -133,7 +133,9 @@ void require_fit(const train::CheckpointFacts& facts, const std::string& checkpo
                        " than the checkpoint's run had; give the same data");
   };
   require_same(facts.content, content.tokens, "data has other tokens");
-  require_same(facts.marks, content.marks, "data has other documents or targets (PREFIX.mask)");
+  // Before there was `held_out`, marks held the mask also if data.loss = "all" ignores it.
+  if (facts.held_out || run.options.data.loss != "all")
+    require_same(facts.marks, content.marks, "data has other documents or targets (PREFIX.mask)");
   require_same(facts.held_out, content.held_out, "held-out data has other tokens, documents or targets");
   if (facts.step > run.options.train.steps) {
     throw InputError("train.steps = " + std::to_string(run.options.train.steps) + " is less than the " +

@@ -82,7 +82,8 @@ TokenData::TokenData(const run::DataOptions& data, const run::TrainOptions& trai
   const bool replaced = !sources_.empty();
   for (std::size_t i = 0; i < data.megatron.size() && !replaced; ++i) {
     const std::string& prefix = data.megatron[i];
-    sources_.push_back(on_behalf_of("data.megatron", [&] { return tokens_of_megatron(prefix, vocab); }));
+    sources_.push_back(
+        on_behalf_of("data.megatron", [&] { return tokens_of_megatron(prefix, vocab, masks_loss_); }));
     take({*sources_.back(), "data.megatron = " + json_quote(prefix), "token"});
   }
   const std::uint64_t seed = stream_key(static_cast<std::uint64_t>(train.seed), hash("samples"));

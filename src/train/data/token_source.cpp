@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "files/megatron/data.h"
 #include "files/megatron/loss_mask.h"
@@ -33,8 +34,10 @@ class TextTokens : public TokenSource {
 
 class MegatronTokens : public TokenSource {
  public:
-  MegatronTokens(const std::string& prefix, std::int64_t vocab)
-      : data_(prefix), mask_(prefix, data_.tokens()), vocab_(vocab) {}
+  MegatronTokens(const std::string& prefix, std::int64_t vocab, bool masks_loss)
+      : data_(prefix), vocab_(vocab) {
+    if (masks_loss) mask_.emplace(prefix, data_.tokens());
+  }
 
   std::int64_t size() const override { return data_.tokens(); }
   void read(std::int64_t first, std::span<std::int64_t> tokens) const override {
@@ -63,7 +66,10 @@ class MegatronTokens : public TokenSource {
     }
     return ends;
   }
-  void learnt(std::int64_t first, std::span<char> learnt) const override { mask_.read(first, learnt); }
+  void learnt(std::int64_t first, std::span<char> learnt) const override {
+    if (mask_) return mask_->read(first, learnt);
+    std::ranges::fill(learnt, 1);
+  }
   std::int64_t documents() const override { return data_.index().documents(); }
   std::int64_t end_of_documents(double share) const override {
     const double before = share * static_cast<double>(documents());
@@ -72,7 +78,7 @@ class MegatronTokens : public TokenSource {
 
  private:
   files::MegatronData data_;
-  files::LossMask mask_;
+  std::optional<files::LossMask> mask_;  // empty: all are targets
   std::int64_t vocab_;
 };
 
@@ -120,8 +126,9 @@ std::unique_ptr<TokenSource> tokens_of_text(std::string_view text) {
   return std::make_unique<TextTokens>(text);
 }
 
-std::unique_ptr<TokenSource> tokens_of_megatron(const std::string& prefix, std::int64_t vocab) {
-  return std::make_unique<MegatronTokens>(prefix, vocab);
+std::unique_ptr<TokenSource> tokens_of_megatron(const std::string& prefix, std::int64_t vocab,
+                                                bool masks_loss) {
+  return std::make_unique<MegatronTokens>(prefix, vocab, masks_loss);
 }
 
 }  // namespace penstock::train

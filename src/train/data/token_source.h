@@ -44,7 +44,9 @@ std::unique_ptr<TokenSource> tokens_of_text(std::string_view text);
 // Documents of these lengths, all above 0, whose tokens are 0.
 std::unique_ptr<TokenSource> tokens_of_lengths(std::span<const Tokens> lengths);
 
-// A pair of .bin and .idx files of Megatron. Throws InputError as files::MegatronData does.
-std::unique_ptr<TokenSource> tokens_of_megatron(const std::string& prefix, std::int64_t vocab);
+// A pair of .bin and .idx files of Megatron. Unless `masks_loss`, all tokens are targets and PREFIX.mask is
+// not opened. Throws InputError as files::MegatronData does.
+std::unique_ptr<TokenSource> tokens_of_megatron(const std::string& prefix, std::int64_t vocab,
+                                                bool masks_loss);
 
 }  // namespace penstock::train
