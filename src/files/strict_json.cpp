@@ -13,13 +13,19 @@ namespace penstock::files {
 
 using nlohmann::json;
 
+std::string json_fault_in_line(std::string_view line, std::size_t byte) {
+  const std::size_t before = byte > 0 ? byte - 1 : 0;
+  if (before >= line.size()) return "it ends too early";
+  return "column " + std::to_string(before + 1) + ": unexpected \"" + printable(line.substr(before, 1)) +
+         "\"";
+}
+
 std::string json_fault(std::string_view text, std::size_t byte) {
   const std::string_view before = text.substr(0, byte > 0 ? byte - 1 : 0);
-  if (before.size() >= text.size()) return "it ends too early";
-  const auto line = 1 + std::ranges::count(before, '\n');
   const std::size_t begin = before.rfind('\n') + 1;  // npos + 1 is 0
-  return "line " + std::to_string(line) + ", column " + std::to_string(before.size() - begin + 1) +
-         ": unexpected \"" + printable(text.substr(before.size(), 1)) + "\"";
+  const std::string fault = json_fault_in_line(text.substr(begin), before.size() - begin + 1);
+  if (before.size() >= text.size()) return fault;
+  return "line " + std::to_string(1 + std::ranges::count(before, '\n')) + ", " + fault;
 }
 
 bool is_nested_beyond(std::string_view text, int deepest) {

@@ -27,4 +27,7 @@ Json parse_or_discard(std::string_view text, int deepest = 16) {
 // Describes the place where a text stops being JSON; `byte` counts from 1, as in the JSON library's errors.
 std::string json_fault(std::string_view text, std::size_t byte);
 
+// The same for one line of a file, whose number the caller tells.
+std::string json_fault_in_line(std::string_view line, std::size_t byte);
+
 }  // namespace penstock::files

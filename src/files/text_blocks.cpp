@@ -20,7 +20,7 @@ json object_of_line(std::string_view line, const std::string& where) {
   try {
     document = json::parse(line);
   } catch (const json::parse_error& error) {
-    throw InputError(where + ": is not JSON: " + json_fault(line, error.byte));
+    throw InputError(where + ": is not JSON: " + json_fault_in_line(line, error.byte));
   } catch (const json::exception&) {
     throw InputError(where + ": is not JSON: it has a number out of range");
   }

@@ -130,7 +130,8 @@ TEST(JsonLines, NameTheLineAndMemberThatIsWrong) {
   const auto refusal = [](std::string_view line) {
     return failure<InputError>([&] { texts_of("{\"text\": \"\"}\n\n" + std::string(line)); });
   };
-  EXPECT_TRUE(refusal("{\"text\": ").starts_with("x.jsonl:12: is not JSON: "));
+  EXPECT_EQ(refusal("{\"text\": "), "x.jsonl:12: is not JSON: it ends too early");
+  EXPECT_EQ(refusal("{\"text\": x}"), "x.jsonl:12: is not JSON: column 10: unexpected \"x\"");
   EXPECT_EQ(refusal("[1]"), "x.jsonl:12: is not a JSON object");
   EXPECT_EQ(refusal("{\"test\": \"\"}"), "x.jsonl:12: has no \"text\"");
   EXPECT_EQ(refusal("{\"text\": 3}"), "x.jsonl:12: \"text\" is number; expected a text");
