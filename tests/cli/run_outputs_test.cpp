@@ -26,6 +26,16 @@ TEST(RunOutputs, TellTheTrafficOfEveryAxisOfSeveralRanks) {
   EXPECT_EQ(result_table(run, alone, "", directory).find("a step between"), std::string::npos);
 }
 
+TEST(RunOutputs, PrintASampleThatDoesNotControlTheTerminal) {
+  const Scratch scratch;
+  const train::RunDirectory directory(scratch / "run", train::RunStart::New);
+  train::Summary summary{.steps = 1, .step_s = 2};
+  summary.devices.push_back({{{"total", 1}}, {{"total", 1}}});
+  const std::string table =
+      result_table(run::Run(), summary, "one\n\n\ttwo\x1b[2J\xff\r\xE2\x82\xAC", directory);
+  EXPECT_NE(table.find("\n\none\n\n\ttwo\\x1b[2J\\xff\\x0d\xE2\x82\xAC\n\n"), std::string::npos) << table;
+}
+
 TEST(RunOutputs, TellWhereAStoppedRunGoesOn) {
   run::Run run;
   run.options.train.checkpoint_every = 5;

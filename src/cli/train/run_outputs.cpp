@@ -48,6 +48,18 @@ std::string traffic_lines(const train::Summary& summary) {
   return lines;
 }
 
+// A model's bytes may be no text, or control a terminal.
+std::string printable_text(const std::string& text) {
+  std::vector<std::string> lines;
+  for (const std::string_view line : split(text, '\n')) {
+    std::vector<std::string> columns;
+    for (const std::string_view column : split(line, '\t'))
+      columns.push_back(printable(column, column.size()));
+    lines.push_back(join(columns, "\t"));
+  }
+  return join(lines, "\n");
+}
+
 }  // namespace
 
 void write_pages(const train::RunDirectory& directory) try {
@@ -106,7 +118,7 @@ std::string result_table(const run::Run& run, const train::Summary& summary, con
   if (!sample.empty()) {
     text << "sample    after the first " << train::prompt_bytes(run.options.data.seq_len) << " bytes "
          << (run.options.data.validation_fraction > 0 ? "held out" : "of the text") << "\n\n"
-         << sample << "\n\n";
+         << printable_text(sample) << "\n\n";
   }
   text << list_outputs(directory);
   return text.str();
