@@ -237,6 +237,17 @@ TEST(ConvertData, RefusesWhatItCannotReadOrWouldWriteOver) {
       std::string::npos);
 }
 
+TEST(ConvertData, RefusesACompressedText) {
+  const Scratch scratch;
+  for (const char* magic : {"\x1F\x8B", "\x28\xB5\x2F\xFD", "\xFD\x37\x7A\x58\x5A"}) {
+    scratch.write("x.txt", magic + std::string("rest"));
+    const std::string said =
+        failure<InputError>([&] { convert_data({.sources = {scratch / "x.txt"}, .prefix = scratch / "x"}); });
+    EXPECT_EQ(said, scratch / "x.txt" + ": is compressed; unpack it first");
+  }
+  EXPECT_FALSE(std::filesystem::exists(scratch / "x.idx"));
+}
+
 // The .idx gets its name last.
 TEST(ConvertData, SaysThatFilesAreLeftByAKilledConvert) {
   const Scratch scratch;

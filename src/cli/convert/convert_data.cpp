@@ -209,6 +209,15 @@ void require_free(const std::string& prefix) {
                         : "; name another target"));
 }
 
+// Its bytes would become the tokens of a text.
+void require_unpacked(std::string_view bytes, const std::string& source) {
+  using namespace std::string_view_literals;
+  for (const std::string_view magic : {"\x1F\x8B"sv, "\x28\xB5\x2F\xFD"sv, "\xFD\x37\x7A\x58\x5A"sv}) {
+    if (bytes.starts_with(magic))  // gzip, zstd, xz
+      throw InputError(printable(source, 500) + ": is compressed; unpack it first");
+  }
+}
+
 }  // namespace
 
 bool is_json_lines(const DataConversion& conversion, const std::string& source) {
@@ -226,6 +235,7 @@ std::string convert_data(const DataConversion& conversion) {
   Bytes total = 0;
   for (const std::string& source : conversion.sources) {
     texts.emplace_back(source);
+    require_unpacked(texts.back().text(), source);
     total += static_cast<Bytes>(texts.back().bytes().size());
   }
   const files::TokenType type = files::token_type_for(tokenizer.vocab);
