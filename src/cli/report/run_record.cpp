@@ -13,7 +13,7 @@
 namespace penstock::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;  // categories of memory keep the order of the file
+using OrderedJson = nlohmann::ordered_json;  // categories of memory keep the order of the file
 
 struct MetricKey {
   const char* key;
@@ -33,18 +33,18 @@ constexpr MetricKey kMetrics[] = {
     {"tokens_per_second", "throughput", "tokens/s"}};
 
 // Rows of each layer's experts in one step, relative to the layer's mean.
-std::optional<report::HeatMap> load_of(const Json& entry) {
+std::optional<report::HeatMap> load_of(const OrderedJson& entry) {
   const auto rows = entry.find("expert_rows");
   if (rows == entry.end() || !rows->is_array()) return std::nullopt;
   report::HeatMap map{.title = "load of the experts over the mean of their layer",
                       .note = "Step " + entry["step"].dump() + ".",
                       .row_name = "layer",
                       .column_name = "expert"};
-  for (const Json& layer : *rows) {
+  for (const OrderedJson& layer : *rows) {
     std::vector<double>& values = map.values.emplace_back();
     double sum = 0;
     if (!layer.is_array() || layer.empty()) return std::nullopt;
-    for (const Json& count : layer) {
+    for (const OrderedJson& count : layer) {
       if (!count.is_number()) return std::nullopt;
       sum += values.emplace_back(count.get<double>());
     }
@@ -53,7 +53,7 @@ std::optional<report::HeatMap> load_of(const Json& entry) {
   return map;
 }
 
-void add_values(const Json& entry, std::vector<report::Metric>& metrics) {
+void add_values(const OrderedJson& entry, std::vector<report::Metric>& metrics) {
   for (std::size_t i = 0; i < metrics.size(); ++i) {
     const auto value = entry.find(kMetrics[i].key);
     if (value == entry.end() || !value->is_number()) continue;
@@ -63,17 +63,18 @@ void add_values(const Json& entry, std::vector<report::Metric>& metrics) {
 }
 
 // Returns a member; null if `object` is not an object or lacks it.
-Json member(const Json& object, const char* key) {
-  return object.is_object() ? object.value(key, Json()) : Json();
+OrderedJson member(const OrderedJson& object, const char* key) {
+  return object.is_object() ? object.value(key, OrderedJson()) : OrderedJson();
 }
 
 // Predicted and measured bytes of one device, a row per category.
-report::Table memory_table(std::size_t device, const Json& summary) {
+report::Table memory_table(std::size_t device, const OrderedJson& summary) {
   report::Table table{.title = "Memory of device " + std::to_string(device),
                       .header = {"category", "predicted", "measured"}};
-  const Json predicted = member(summary, "predicted_bytes"), measured = member(summary, "measured_bytes");
-  const auto cell = [](const Json& bytes, const std::string& key) {
-    const Json found = member(bytes, key.c_str());
+  const OrderedJson predicted = member(summary, "predicted_bytes"),
+                    measured = member(summary, "measured_bytes");
+  const auto cell = [](const OrderedJson& bytes, const std::string& key) {
+    const OrderedJson found = member(bytes, key.c_str());
     return found.is_number_integer() ? print_bytes(found.get<Bytes>()) : std::string("-");
   };
   if (!predicted.is_object()) return table;
@@ -83,20 +84,20 @@ report::Table memory_table(std::size_t device, const Json& summary) {
 }
 
 // Shares of the time of copies and collectives during which no rank waited. Adds no table without them.
-void add_hidden_shares(const Json& summary, report::Run& run) {
+void add_hidden_shares(const OrderedJson& summary, report::Run& run) {
   report::Table table{.title = "Hidden behind computation",
                       .header = {"in the last step", "share of its time"}};
   for (const auto& [key, name] : {std::pair{"copy_hidden", "copies of records out and back"},
                                   std::pair{"collective_hidden", "collectives of replicas"}}) {
-    const Json found = member(summary, key);
+    const OrderedJson found = member(summary, key);
     if (found.is_number()) table.rows.push_back({name, percent(found.get<double>())});
   }
   if (!table.rows.empty()) run.tables.push_back(std::move(table));
 }
 
 // Time of each rank for equal work, relative to the median rank.
-void add_rank_times(const Json& summary, report::Run& run) {
-  const Json times = member(summary, "rank_times");
+void add_rank_times(const OrderedJson& summary, report::Run& run) {
+  const OrderedJson times = member(summary, "rank_times");
   if (!times.is_array() || times.empty()) return;
   report::Table table{.title = "Time of each rank for equal work", .header = {"rank", "times the median"}};
   for (std::size_t rank = 0; rank < times.size(); ++rank) {
@@ -107,41 +108,41 @@ void add_rank_times(const Json& summary, report::Run& run) {
   run.tables.push_back(std::move(table));
 }
 
-std::string seconds_cell(const Json& object, const char* key) {
-  const Json value = member(object, key);
+std::string seconds_cell(const OrderedJson& object, const char* key) {
+  const OrderedJson value = member(object, key);
   return value.is_number() ? print_seconds(value.get<double>()) : std::string("-");
 }
 
-std::string integer_cell(const Json& object, const char* key) {
-  const Json value = member(object, key);
+std::string integer_cell(const OrderedJson& object, const char* key) {
+  const OrderedJson value = member(object, key);
   return value.is_number_integer() ? value.dump() : std::string("-");
 }
 
-std::string why_of(const Json& attempt) {
+std::string why_of(const OrderedJson& attempt) {
   if (member(attempt, "exit_code") == 0) return "done";
-  const Json why = member(attempt, "reason");
+  const OrderedJson why = member(attempt, "reason");
   return why.is_string() ? why.get<std::string>() : "-";
 }
 
-report::Table table_of_attempts(const Json& attempts) {
+report::Table table_of_attempts(const OrderedJson& attempts) {
   report::Table table{.title = "Attempts",
                       .header = {"resumed after step", "ended after step", "time", "why"}};
-  for (const Json& attempt : attempts)
+  for (const OrderedJson& attempt : attempts)
     table.rows.push_back({integer_cell(attempt, "resumed_from_step"), integer_cell(attempt, "last_step"),
                           seconds_cell(attempt, "seconds"), why_of(attempt)});
   return table;
 }
 
-report::Table table_of_recoveries(const Json& recoveries) {
+report::Table table_of_recoveries(const OrderedJson& recoveries) {
   report::Table table{.title = "Recoveries",
                       .header = {"noticed in", "restarted in", "loaded in", "first step"}};
-  for (const Json& recovery : recoveries)
+  for (const OrderedJson& recovery : recoveries)
     table.rows.push_back({seconds_cell(recovery, "detect_s"), seconds_cell(recovery, "restart_s"),
                           seconds_cell(recovery, "load_s"), seconds_cell(recovery, "first_step_s")});
   return table;
 }
 
-report::Table table_of_time(const Json& time) {
+report::Table table_of_time(const OrderedJson& time) {
   report::Table table{.title = "Time of all attempts", .header = {"", "time"}};
   for (const auto& [key, name] : {std::pair{"productive_s", "steps, each once"},
                                   std::pair{"recomputed_s", "steps that a later attempt did again"},
@@ -162,7 +163,7 @@ std::vector<std::string> add_metrics(std::string_view text, const std::string& p
   std::vector<std::string> left_out;
   const auto lines = split(text, '\n');
   for (std::size_t number = 0; number < lines.size(); ++number) {
-    const Json entry = files::parse_or_discard<Json>(lines[number]);
+    const OrderedJson entry = files::parse_or_discard<OrderedJson>(lines[number]);
     if (member(entry, "step").is_number()) {
       if (auto newer = load_of(entry)) load = std::move(newer);
       add_values(entry, metrics);
@@ -178,9 +179,9 @@ std::vector<std::string> add_metrics(std::string_view text, const std::string& p
 }
 
 void add_summary(std::string_view text, const std::string& path, report::Run& run) {
-  const Json summary = files::parse_or_discard<Json>(text);
+  const OrderedJson summary = files::parse_or_discard<OrderedJson>(text);
   if (!summary.is_object()) throw InputError(path + ": is not a summary of a run");
-  const Json devices = member(summary, "devices");
+  const OrderedJson devices = member(summary, "devices");
   for (std::size_t device = 0; devices.is_array() && device < devices.size(); ++device)
     run.tables.push_back(memory_table(device, devices[device]));
   add_hidden_shares(summary, run);
@@ -188,11 +189,11 @@ void add_summary(std::string_view text, const std::string& path, report::Run& ru
 }
 
 bool add_attempts(std::string_view text, report::Run& run) {
-  const Json told = files::parse_or_discard<Json>(text);
-  const Json attempts = member(told, "attempts");
+  const OrderedJson told = files::parse_or_discard<OrderedJson>(text);
+  const OrderedJson attempts = member(told, "attempts");
   if (!attempts.is_array() || attempts.empty()) return false;
   run.tables.push_back(table_of_attempts(attempts));
-  const Json recoveries = member(told, "recoveries");
+  const OrderedJson recoveries = member(told, "recoveries");
   if (recoveries.is_array() && !recoveries.empty()) run.tables.push_back(table_of_recoveries(recoveries));
   run.tables.push_back(table_of_time(member(told, "time")));
   return true;

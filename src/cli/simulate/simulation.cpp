@@ -107,7 +107,8 @@ void refuse_idle_speeds(const SimulateFlags& flags, const run::Options& options)
   if (flags.expert_load != 1 && options.parallel.ep == 1 && !sweeps_ranks)
     throw InputError("--expert-load " + number(flags.expert_load, 3) +
                      ": there are expert ranks only with parallel.ep above 1");
-  const double most = sim::greatest_load(options.model.shape, {.expert = options.parallel.ep});
+  const double most =
+      sim::greatest_load(options.model.shape, {.expert = static_cast<int>(options.parallel.ep)});
   if (flags.expert_load > most && !sweeps_ranks)
     throw InputError("--expert-load " + number(flags.expert_load, 3) + ": expected at most " +
                      two_digits(most, 1) + ", with which one rank has all rows that its experts can get");
