@@ -223,8 +223,12 @@ TEST(SimulateCommand, RefusesWhatIfsThatWouldChangeNothing) {
   const Arguments assumed{scratch / "run.toml", "--hardware", "assumed"};
   const auto with_flag = [&](const char* flag) { return testing::with(assumed, {flag, "1.5"}); };
   expect_input_refused(simulate(with_flag("--expert-load")), "there are expert ranks only with parallel.ep");
-  expect_input_refused(simulate(testing::with(assumed, {"--expert-load", "2.5", "--parallel.ep", "2"})),
-                       "expected at most parallel.ep = 2");
+  const Arguments experts{"--model.experts", "4", "--model.experts_per_token", "2"};
+  for (const char* ranks : {"2", "4"}) {
+    expect_input_refused(simulate(testing::with(testing::with(assumed, experts),
+                                                {"--expert-load", "2.5", "--parallel.ep", ranks})),
+                         "at most 2.0");
+  }
   expect_input_refused(simulate(with_flag("--copy-gbps")), "there are copies only with memory.offload");
   const Arguments swept{"--sweep", "memory.offload=0,1"};
   EXPECT_EQ(simulate(testing::with(with_flag("--copy-gbps"), swept)).exit_code, 0);

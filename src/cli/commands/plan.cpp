@@ -32,12 +32,6 @@
 namespace penstock::cli {
 namespace {
 
-std::string known_names() {
-  std::vector<std::string> names;
-  for (const plan::Model& model : plan::known_models()) names.emplace_back(model.name);
-  return join(names, ", ");
-}
-
 namespace fs = std::filesystem;
 
 constexpr std::size_t kLongestTable = 64 << 20;
@@ -228,6 +222,12 @@ Exit carry_out(const Flags& flags, const std::vector<std::string>& overrides) {
   }
   if (!flags.write.empty()) files::write_atomically(flags.write, plan::print_question_file(question));
   return answer(question, flags);
+}
+
+std::string known_names() {
+  std::vector<std::string> names;
+  for (const plan::Model& model : plan::known_models()) names.emplace_back(model.name);
+  return join(names, ", ");
 }
 
 }  // namespace
