@@ -19,7 +19,9 @@ const std::string kMarkup =
     "</script><script>window.hacked=1</script><img src=x onerror=\"window.hacked=1\">&amp;'\"`${1}<!-- ]]>";
 
 Report small_report() {
-  return {"slimpipe on 4 devices", {example_run("slimpipe", example_program("slimpipe", 4, 2, 4), 3)}};
+  Report report{"slimpipe on 4 devices", {example_run("slimpipe", example_program("slimpipe", 4, 2, 4), 3)}};
+  report.runs[0].opens_with = 2;
+  return report;
 }
 
 // 16 devices x 2 micro-batches x 312 slices x 2 = 19,968 actions, predicted and measured.

@@ -134,6 +134,11 @@ ProfileKey key_of(const run::Options& options, int here) {
 
 int ranks_of(const run::Options& options) { return static_cast<int>(run::mesh_of(options).world()); }
 
+// Speeds that a run of one rank has no use for, and its profile no times of.
+bool is_of_messages(const std::string& speed) {
+  return speed.starts_with("node.link_") || speed.starts_with("network.");
+}
+
 // Measures as if all ranks of the run were on this host.
 Speeds measured_speeds(const run::Options& options) {
   ProfileKey key = key_of(options, ranks_of(options));
@@ -145,7 +150,9 @@ Speeds measured_speeds(const run::Options& options) {
     text = measured_here(quick_profile(key), key.ranks, [](const std::string&) {});
     keep_profile(key, text);
   }
-  return speeds_in(text, origin_of(key));
+  Speeds speeds = speeds_in(text, origin_of(key));
+  if (ranks_of(options) == 1) std::erase_if(speeds.assumed, is_of_messages);
+  return speeds;
 }
 
 // Tables that a file has only in its own precision (sim/costs/analytic.h).
