@@ -12,7 +12,6 @@ namespace {
 
 using testing::Arguments;
 using testing::Ending;
-using testing::run_program;
 using Json = nlohmann::json;
 
 TEST(PlanCommand, ItsJsonHasThePromisedKeysAndItsCountsAddUp) {

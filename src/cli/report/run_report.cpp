@@ -69,8 +69,10 @@ report::Run run_of_every_rank(const std::string& directory, const Simulated& sim
                        " ranks, the run " + std::to_string(simulated.mesh.world()));
     steps.push_back({.label = step.label, .timeline = {step.ranks}});
   }
-  return report::run_of_ranks(directory + ", every rank", simulated.program, simulated.mesh,
-                              std::move(steps));
+  report::Run run =
+      report::run_of_ranks(directory + ", every rank", simulated.program, simulated.mesh, std::move(steps));
+  run.opens_with = simulated.typical;
+  return run;
 }
 
 }  // namespace
@@ -133,7 +135,6 @@ std::vector<report::Run> runs_of_directory(const std::string& directory) {
     runs.front().notes.push_back("Device 0, 1, ... are the ranks of the first of " +
                                  std::to_string(simulated.mesh.ranks_per_stage()) + " pipelines.");
     runs.push_back(run_of_every_rank(directory, simulated));
-    runs.back().opens_with = simulated.typical;
   }
   return runs;
 }
