@@ -15,10 +15,6 @@ namespace {
 constexpr std::size_t small_bytes = 8 * KiB;  // up to here latency dominates, and one rank sums for all
 constexpr std::size_t block_bytes = 1 * MiB;  // per owner and turn: limits the buffers of a reduction
 
-void wait_all(std::vector<Request>& requests) {
-  for (Request& request : requests) request.wait();
-}
-
 // Part `index` of `parts` nearly equal parts, cut between values.
 std::span<std::byte> part_of(std::span<std::byte> values, std::size_t value_bytes, int index, int parts) {
   const std::size_t count = values.size() / value_bytes;

@@ -31,4 +31,8 @@ void Request::finish() {
   state_.reset();
 }
 
+void wait_all(std::span<Request> requests) {
+  for (Request& request : requests) request.wait();
+}
+
 }  // namespace penstock::comm

@@ -98,6 +98,8 @@ class Request {
   std::optional<Message> message_;
 };
 
+void wait_all(std::span<Request> requests);
+
 enum class Type : std::uint8_t { F32, F64, I64 };
 enum class Reduction : std::uint8_t { Sum, Max };
 

@@ -78,7 +78,7 @@ void VocabularyVisit::hand_hidden_on() {
   std::vector<std::vector<comm::Request>> column_arrives(static_cast<std::size_t>(tiles()));
   for (std::int64_t number = 0; number < tiles(); ++number) {
     const Tile tile = tile_at(number);
-    for (comm::Request& request : scattered_[static_cast<std::size_t>(number)]) request.wait();
+    comm::wait_all(scattered_[static_cast<std::size_t>(number)]);
     for_other_stages([&](int other) {
       const int there = rank_at(other, column());
       if (other != last_stage()) send(narrowed_to(normed_, block_of(tile, stage())), there);
@@ -90,7 +90,7 @@ void VocabularyVisit::hand_hidden_on() {
   hidden_arrives_.resize(static_cast<std::size_t>(tiles()));
   for (std::int64_t number = 0; number < tiles(); ++number) {
     const Tile tile = tile_at(number);
-    for (comm::Request& request : column_arrives[static_cast<std::size_t>(number)]) request.wait();
+    comm::wait_all(column_arrives[static_cast<std::size_t>(number)]);
     for_other_columns([&](int other) {
       send(narrowed_to(normed_, rows_of(tile, column())), rank_at(stage(), other));
       receive(narrowed_to(normed_, rows_of(tile, other)), rank_at(stage(), other),
@@ -119,7 +119,7 @@ void VocabularyVisit::visit_tiles() {
   }
   if (open) finish_tile(std::move(*open));
   finish_reduction();
-  for (comm::Request& request : sums_arrive_) request.wait();
+  comm::wait_all(sums_arrive_);
   for (Sent& sent : sent_) sent.request.wait();
 }
 
@@ -136,7 +136,7 @@ Rows VocabularyVisit::norm_backward() {
 
 VocabularyVisit::Tile VocabularyVisit::begin_tile(std::int64_t number) {
   Tile tile = tile_at(number);
-  for (comm::Request& request : hidden_arrives_[static_cast<std::size_t>(number)]) request.wait();
+  comm::wait_all(hidden_arrives_[static_cast<std::size_t>(number)]);
   const at::Tensor targets = input_.targets.narrow(0, tile.begin, tile.tokens);
   const std::int64_t own = group_.own(), all = own * layer_.ranks->size();
   const at::Tensor normed = normed_.narrow(0, tile.begin, tile.tokens);
@@ -155,7 +155,7 @@ VocabularyVisit::Tile VocabularyVisit::begin_tile(std::int64_t number) {
 }
 
 void VocabularyVisit::finish_tile(Tile tile) {
-  for (comm::Request& request : tile.gathering) request.wait();
+  comm::wait_all(tile.gathering);
   const at::Tensor targets = input_.targets.narrow(0, tile.begin, tile.tokens);
   const auto softmax = kernels::combine_statistics(tile.statistics, targets, matrix_rows(0).held);
   loss_sum_ += softmax.loss;
@@ -210,7 +210,7 @@ void VocabularyVisit::share_parts(const Tile& tile, const at::Tensor& part) {
 // Adds the parts of the stage's ranks as a tree, and sends each stage its block of the sum.
 void VocabularyVisit::add_in_stage() {
   Reduction& reduction = *reduction_;
-  for (comm::Request& request : reduction.receives) request.wait();
+  comm::wait_all(reduction.receives);
   reduction.receives.clear();
   std::vector<at::Tensor> parts = std::exchange(reduction.of_ranks, {});
   const std::size_t ranks = parts.size();
@@ -237,7 +237,7 @@ void VocabularyVisit::add_in_stage() {
 // Adds the stages in order, for the last of them.
 void VocabularyVisit::finish_reduction() {
   if (!reduction_) return;
-  for (comm::Request& request : reduction_->receives) request.wait();
+  comm::wait_all(reduction_->receives);
   const mesh::Shard own = block_of(reduction_->tile, stage());
   at::Tensor& sum = reduction_->of_stages.front();
   for (int other = 1; other < layer_.stages() && own.count > 0; ++other)

@@ -78,10 +78,11 @@ class Run {
       const DoneStep step = one_step(done_ + 1);
       resident_.note_step(away(trainer_.away_peak()).host + keeper_->copied_bytes());
       ++done_;
-      // Precedes all reports of the step, so that a reported step cannot be lost (train.buddy_every = 1).
       copy_to_hosts(step);
+      agree_on_end();  // precedes all reports of the step, so that a reported step has all its copies
       if (directory_) note(step);
-      keep_up();
+      if (may_save() && (stopped_ || done_ == steps() || done_ % run_.options.train.checkpoint_every == 0))
+        save();
     }
     summary_.wall_s = steady_seconds() - began;
     keeper_->settle();
@@ -185,8 +186,8 @@ class Run {
     return {number, report, tokens.token_count, evaluation, times};
   }
 
-  // Between two steps: checkpoints advance and start, and all ranks agree on whether this was the last step.
-  void keep_up() {
+  // All ranks agree on whether this was the last step; a checkpoint that is being written advances.
+  void agree_on_end() {
     if (control_.recorder) control_.recorder->enter("the end of a step, or a checkpoint");
     const bool asked = control_.stop_asked && control_.stop_asked();
     std::error_code error;
@@ -198,8 +199,6 @@ class Run {
     const auto [stop, busy] = facts;
     if (busy == 0) keeper_->proceed();
     stopped_ = stop != 0 && done_ < steps();
-    if (!may_save()) return;
-    if (stopped_ || done_ == steps() || done_ % run_.options.train.checkpoint_every == 0) save();
   }
 
   // While numbers are not finite, neither checkpoints nor in-memory copies are made, so the last good ones

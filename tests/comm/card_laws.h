@@ -43,7 +43,7 @@ void keep_order_on_every_channel_and_both_ways(Communicator& world, Card& card) 
     }
     requests.push_back(world.receive(writable_bytes_of(theirs), before, 3));
     requests.push_back(world.send(bytes_of(word), next, 3));
-    for (Request& request : requests) request.wait();
+    wait_all(requests);
     EXPECT_EQ(theirs, 100 * before + round);
     for (auto& [channel, buffer] : received) {
       const auto wanted = static_cast<float>(1000 * before + 10 * round + channel);

@@ -26,10 +26,6 @@ inline std::vector<std::byte> letter(std::size_t bytes, int from, int channel, i
   return text;
 }
 
-inline void wait_all(std::vector<Request>& requests) {
-  for (Request& request : requests) request.wait();
-}
-
 // Letters number 0..count-1 of 24 bytes on a channel, all sent before anything is waited for.
 struct Correspondence {
   explicit Correspondence(Communicator& ranks) : ranks(ranks) {}

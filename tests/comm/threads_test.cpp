@@ -144,7 +144,7 @@ TEST(RunRanks, RequestsMayBeDestroyedUnfinishedAfterAnAbort) {
       requests.push_back(group.send(text, peer, 2));
     }
     if (group.rank() == 0) throw RunError("in the middle");
-    for (Request& request : requests) request.wait();
+    wait_all(requests);
   };
   for (int round = 0; round < 50; ++round) EXPECT_THROW(run_ranks(4, body), RunError);
 }

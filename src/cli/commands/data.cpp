@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/input/number_flags.h"
+#include "cli/input/run_keys.h"
 
 namespace penstock::cli {
 
@@ -25,10 +26,7 @@ void add_data_command(CLI::App& program, Exit& exit_code) {
                       "hardware file with the speeds; or assumed, to measure nothing; default: this "
                       "machine's profile, measured once");
   command->add_flag("--json", flags->json, "the table as JSON on stdout");
-  command->allow_extras();
-  command->footer(
-      "Each key of the run file can be given here too, as --section.key VALUE; penstock train --help lists "
-      "them.");
+  take_run_keys(*command);
   command->callback([command, flags, &exit_code] {
     flags->overrides = command->remaining();
     exit_code = describe_data(*flags);

@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/input/number_flags.h"
 #include "cli/input/output_path.h"
+#include "cli/input/run_keys.h"
 #include "cli/input/stage_costs.h"
 #include "cli/report/run_report.h"
 #include "cli/simulate/simulation.h"
@@ -24,14 +25,9 @@
 namespace penstock::cli {
 namespace {
 
-std::string speeds_line(const Speeds& speeds) {
-  if (speeds.assumed.empty()) return speeds.origin;
-  return speeds.origin + "; assumed: " + join(speeds.assumed, ", ");
-}
-
 void print_for_people(const Simulated& simulated) {
   const bool terminal = isatty(STDOUT_FILENO) == 1;
-  if (!simulated.speeds.origin.empty()) std::cout << "speeds   " << speeds_line(simulated.speeds) << "\n";
+  if (!simulated.speeds.origin.empty()) std::cout << "speeds   " << described(simulated.speeds) << "\n";
   for (const std::string& note : simulated.notes) std::cout << note << "\n";
   std::cout << sim::to_table(simulated.result) << "\n"
             << report::terminal_timeline(
@@ -153,10 +149,7 @@ void add_simulate_command(CLI::App& program, Exit& exit_code) {
   command->add_flag("--json", flags->json, "the result as JSON on stdout");
   command->add_option("--report", flags->report, "write an HTML report here");
   command->add_option("--trace", flags->trace, "write a Chrome trace here");
-  command->allow_extras();
-  command->footer(
-      "Each key of a run file can be given here too, as --section.key VALUE; penstock train --help lists "
-      "them.");
+  take_run_keys(*command);
   command->callback(
       [command, flags, &exit_code] { exit_code = carry_out_simulation(*flags, command->remaining()); });
 }

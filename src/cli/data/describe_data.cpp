@@ -188,8 +188,10 @@ Exit describe_data(const DataFlags& flags) {
     return Exit::Done;
   }
   const DataOutcome& best = *std::ranges::max_element(outcomes, {}, &DataOutcome::work_per_second);
-  std::cout << "means of the first " << counted(flags.steps, "step") << ", simulated with the speeds of "
-            << speeds.origin << ". Of slots, micro-batches and replicas: the greatest work over the mean.\n\n"
+  std::cout << "means of the first " << counted(flags.steps, "step")
+            << ", simulated. Of slots, micro-batches and replicas: the greatest work "
+               "over the mean.\n"
+            << "speeds  " << described(speeds) << "\n\n"
             << table_of(outcomes, best) << "\nbest  " << keys_of(options, best.choice) << "\n";
   return Exit::Done;
 }

@@ -163,6 +163,11 @@ bool has_other_tables(const sim::Measured& measured) {
 
 }  // namespace
 
+std::string described(const Speeds& speeds) {
+  if (speeds.assumed.empty()) return speeds.origin;
+  return speeds.origin + "; assumed: " + join(speeds.assumed, ", ");
+}
+
 int with_cores(int ranks, int threads) {
   const std::optional<backend::Card> card = backend::card();
   return std::clamp(card ? card->cards : comm::usable_by_launcher() / threads, 1, ranks);

@@ -17,6 +17,8 @@ struct Speeds {
   Words assumed;       // speeds that the origin lacks, with their defaults
 };
 
+std::string described(const Speeds& speeds);  // the origin, and what it lacks
+
 inline constexpr const char* kAssumed = "assumed";  // --hardware assumed: measure nothing
 
 // Key of a kept profile. Each processor, build and division of the cores has its own profile.

@@ -59,9 +59,7 @@ const ExpertGroup& ExpertGroup::alone() {
 
 at::Tensor RowsUnderWay::arrived() {
   if (!requests_.empty())
-    timed_part("the rows of an expert group", *waits_, [&] {
-      for (comm::Request& request : requests_) request.wait();
-    });
+    timed_part("the rows of an expert group", *waits_, [&] { comm::wait_all(requests_); });
   requests_.clear();
   leaving_.reset();
   return std::move(arriving_);

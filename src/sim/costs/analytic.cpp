@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "model/memory/terms.h"
-#include "model/memory/visit.h"
 #include "model/slice_halves.h"
 #include "sim/costs/collectives.h"
 #include "sim/costs/kernel_cost.h"
@@ -175,10 +174,9 @@ const AnalyticCosts::SliceSeconds& AnalyticCosts::at(const Op& op) const {
 Seconds AnalyticCosts::loss(const Op& op) const {
   const Work& work = bytes_.work();
   const LayerSlice layer = layer_slice(op.key.micro_batch, op.key.slice, {});
-  const double bytes_of_one =
-      model::visit_bytes(1, element_size(work.precision), accumulator_size(work.precision));
+  const double own_hidden = as_double(bytes_.hidden_bytes(op.key.micro_batch, op.key.slice));
   return output_layer(layer, hardware_, engine_, columns()) +
-         visit_messages(hardware_, work.mesh, static_cast<double>(op.bytes) / bytes_of_one, work.precision);
+         visit_messages(hardware_, work.mesh, own_hidden, work.precision);
 }
 
 namespace {

@@ -37,7 +37,7 @@ void AllAtWork::end() {
   }
   for (const int rank : told_ranks_) latest_.push_back(tell(rank, kDone));
   if (!first) await_done(0, [] {});
-  for (comm::Request& word : latest_) word.wait();
+  comm::wait_all(latest_);
 }
 
 template <class Heard>

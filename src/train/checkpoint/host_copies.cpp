@@ -166,9 +166,7 @@ void HostCopies::post(CopySlot& own) {
 
 void HostCopies::settle() {
   if (requests_.empty()) return;
-  comm::as_part_of("copies in other hosts' memory", [&] {
-    for (comm::Request& request : requests_) request.wait();
-  });
+  comm::as_part_of("copies in other hosts' memory", [&] { comm::wait_all(requests_); });
   requests_.clear();
   for (Slots& kept : kept_) kept.slots[(rounds_ - 1) % kSlots].complete();
 }

@@ -102,7 +102,7 @@ void OwnRequests::receive(Reply& reply, int from, const at::Tensor& buffer) {
 
 void OwnRequests::wait(Reply& reply, std::uint32_t number) {
   const backend::Moment start = backend::moment_now();
-  for (comm::Request& request : reply.requests) request.wait();
+  comm::wait_all(reply.requests);
   server_.times_.waited(number, start, backend::moment_now());
 }
 
