@@ -17,6 +17,7 @@ namespace penstock {
 struct NumberOrWord {
   double number = 0.0;
   std::string word;
+  bool is_auto() const { return word == "auto"; }
   friend bool operator==(const NumberOrWord&, const NumberOrWord&) = default;
 };
 

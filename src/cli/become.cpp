@@ -97,7 +97,7 @@ void become(const std::string& path) {
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   execv(path.c_str(), arguments.data());
-  throw RunError(path + ", which trains, cannot be started: " + std::strerror(errno));
+  throw RunError("cannot start " + path + ": " + std::strerror(errno));
 }
 
 }  // namespace penstock::cli

@@ -23,9 +23,9 @@ class Splitter {
     const auto part = [&](int color, bool whole) -> Communicator& {
       return whole && in_order ? all : *split_off_.emplace_back(all.split(color, number));
     };
-    Communicator& sharing = part(number / shards, shards == all.size());
+    Communicator& sharding = part(number / shards, shards == all.size());
     Communicator& copying = part(number % shards, shards == 1);
-    return {Replicas(sharing), Replicas(copying)};
+    return {Replicas(sharding), Replicas(copying)};
   }
 
   std::vector<std::unique_ptr<Communicator>> take() { return std::move(split_off_); }
@@ -38,7 +38,7 @@ class Splitter {
 
 }  // namespace
 
-Groups make_groups(Communicator& world, const mesh::Mesh& mesh, SharingRanks sharing) {
+Groups make_groups(Communicator& world, const mesh::Mesh& mesh, ShardingRanks sharding) {
   PENSTOCK_CHECK(world.size() == mesh.world(), "a mesh has the ranks that were started");
   Splitter split(world, mesh);
   const mesh::Coordinates at = mesh.coordinates_of(world.rank());
@@ -50,16 +50,16 @@ Groups make_groups(Communicator& world, const mesh::Mesh& mesh, SharingRanks sha
   if (mesh.replicas() > 1) {
     const bool in_order = mesh.context == 1 || mesh.data == 1;
     groups.replicas = split.replicas(split.group(mesh::Group::Replica), mesh::replica_of(mesh, at), in_order,
-                                     sharing.dense);
+                                     sharding.dense);
   }
-  if (sharing.experts > 0 && mesh.expert > 1) groups.experts = Experts(split.group(mesh::Group::Expert));
+  if (sharding.experts > 0 && mesh.expert > 1) groups.experts = Experts(split.group(mesh::Group::Expert));
   const bool like_dense =
-      mesh.expert_replicas() == mesh.replicas() && mesh.tensor == 1 && sharing.experts == sharing.dense;
-  if (sharing.experts > 0 && like_dense) {
+      mesh.expert_replicas() == mesh.replicas() && mesh.tensor == 1 && sharding.experts == sharding.dense;
+  if (sharding.experts > 0 && like_dense) {
     groups.expert_replicas = groups.replicas;
-  } else if (sharing.experts > 0 && mesh.expert_replicas() > 1) {
+  } else if (sharding.experts > 0 && mesh.expert_replicas() > 1) {
     groups.expert_replicas = split.replicas(split.group(mesh::Group::ExpertReplica),
-                                            mesh::expert_replica_of(mesh, at), false, sharing.experts);
+                                            mesh::expert_replica_of(mesh, at), false, sharding.experts);
   }
   groups.split_off = split.take();
   return groups;
@@ -73,7 +73,7 @@ void connect_cards(const Groups& groups) {
   if (groups.experts) (*groups.experts)->connect_cards();
   for (const std::optional<ReplicaGroups>& replicas : {groups.replicas, groups.expert_replicas}) {
     if (!replicas) continue;
-    replicas->sharing->connect_cards();
+    replicas->sharding->connect_cards();
     replicas->copying->connect_cards();
   }
 }

@@ -32,10 +32,10 @@ using Context = Ranks<mesh::Group::Context>;        // the tokens of a sequence
 using Experts = Ranks<mesh::Group::Expert>;         // the experts of one layer
 using Vocabulary = Ranks<mesh::Group::Vocabulary>;  // rows of embedding and output matrix: tensor × pipeline
 
-// Ranks with the same weights, as two groups: ranks that shard one set of states (rank = StateSharing::shard)
-// and ranks that have the same shard (rank = StateSharing::copy).
+// Ranks with the same weights, as two groups: ranks that shard one set of states (rank =
+// StateSharding::shard) and ranks that have the same shard (rank = StateSharding::copy).
 struct ReplicaGroups {
-  Replicas sharing, copying;
+  Replicas sharding, copying;
 };
 
 struct Groups {
@@ -51,13 +51,13 @@ struct Groups {
 };
 
 // Number of ranks that shard one set of states.
-struct SharingRanks {
+struct ShardingRanks {
   int dense = 1;
   int experts = 0;  // 0: no expert groups, for models without experts
 };
 
 // `world` outlives the groups and has as many ranks as the mesh. Collective.
-Groups make_groups(Communicator& world, const mesh::Mesh& mesh, SharingRanks sharing = {});
+Groups make_groups(Communicator& world, const mesh::Mesh& mesh, ShardingRanks sharding = {});
 
 // Connects all groups except the world, whose messages are in host memory. Collective.
 void connect_cards(const Groups& groups);

@@ -74,12 +74,12 @@ void ChatTemplate::parse(std::string_view text, const std::string& origin) {
 
 std::vector<TextPart> ChatTemplate::render(const std::vector<Message>& messages, bool all) const {
   std::vector<TextPart> parts;
-  const auto add = [&](const std::string& text, bool learnt) {
+  const auto add = [&](const std::string& text, bool in_loss) {
     if (text.empty()) return;
-    if (!parts.empty() && parts.back().learnt == learnt) {
+    if (!parts.empty() && parts.back().in_loss == in_loss) {
       parts.back().text += text;
     } else {
-      parts.push_back({text, learnt});
+      parts.push_back({text, in_loss});
     }
   };
   add(begin_, all);

@@ -14,7 +14,7 @@ struct Message {
 
 struct TextPart {
   std::string text;
-  bool learnt = true;  // its tokens are targets
+  bool in_loss = true;  // its tokens are targets
 };
 
 class ChatTemplate {

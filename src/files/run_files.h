@@ -2,6 +2,8 @@
 // File names of a run directory (docs/files.md describes each).
 #pragma once
 
+#include <cstddef>
+
 namespace penstock::files {
 
 inline constexpr const char* kRunFile = "run.toml";             // the resolved run file
@@ -24,5 +26,7 @@ inline constexpr const char* kPositions = "positions";     // a directory of ans
 inline constexpr const char* kPositionsText = "positions.txt";  // the collected answers to the last request
 inline constexpr const char* kToken = "token";  // "token-3" of rank 3: do all see one directory?
 inline constexpr const char* kLock = "lock";    // held while a run uses the directory
+
+inline constexpr std::size_t kLongestRecord = std::size_t{1} << 32;  // bytes of a file that is read whole
 
 }  // namespace penstock::files

@@ -183,15 +183,15 @@ NodeSpread thinnest_of(const Mesh& mesh, const std::vector<std::int64_t>& group_
 
 // `replicas`: per rank of a stage, its replica index. `kinds`: number of distinct weight sets, which cycle in
 // rank order.
-SharingSpread sharing_of(const Mesh& mesh, const std::vector<std::int64_t>& replicas, std::int64_t kinds,
-                         int shards, std::int64_t ranks_per_node) {
-  std::vector<std::int64_t> sharing, copying;
+ShardingSpread state_sharding_of(const Mesh& mesh, const std::vector<std::int64_t>& replicas,
+                                 std::int64_t kinds, int shards, std::int64_t ranks_per_node) {
+  std::vector<std::int64_t> sharding, copying;
   for (std::int64_t rank = 0; rank < mesh.ranks_per_stage(); ++rank) {
     const std::int64_t kind = rank % kinds, replica = replicas[static_cast<std::size_t>(rank)];
-    sharing.push_back(replica / shards * kinds + kind);
+    sharding.push_back(replica / shards * kinds + kind);
     copying.push_back(replica % shards * kinds + kind);
   }
-  return {thinnest_of(mesh, sharing, ranks_per_node), thinnest_of(mesh, copying, ranks_per_node)};
+  return {thinnest_of(mesh, sharding, ranks_per_node), thinnest_of(mesh, copying, ranks_per_node)};
 }
 
 }  // namespace
@@ -246,15 +246,15 @@ NodeSpread thinnest_shards(const Mesh& mesh, int shards, std::int64_t ranks_per_
   return thinnest(width, mesh.world() / width, mesh.tensor, shards, ranks_per_node);
 }
 
-SharingSpread thinnest_sharing(const Mesh& mesh, int shards, std::int64_t ranks_per_node) {
+ShardingSpread thinnest_sharding(const Mesh& mesh, int shards, std::int64_t ranks_per_node) {
   std::vector<std::int64_t> replicas;
   for (std::int64_t rank = 0; rank < mesh.ranks_per_stage(); ++rank)
     replicas.push_back(replica_of(mesh, mesh.coordinates_of(rank)));
-  return sharing_of(mesh, replicas, mesh.tensor, shards, ranks_per_node);
+  return state_sharding_of(mesh, replicas, mesh.tensor, shards, ranks_per_node);
 }
 
-SharingSpread thinnest_expert_sharing(const Mesh& mesh, int shards, std::int64_t ranks_per_node) {
-  return sharing_of(mesh, expert_replicas_of_stage(mesh), mesh.expert, shards, ranks_per_node);
+ShardingSpread thinnest_expert_sharding(const Mesh& mesh, int shards, std::int64_t ranks_per_node) {
+  return state_sharding_of(mesh, expert_replicas_of_stage(mesh), mesh.expert, shards, ranks_per_node);
 }
 
 }  // namespace penstock::mesh

@@ -97,10 +97,10 @@ NodeSpread thinnest_shards(const Mesh& mesh, int shards, std::int64_t ranks_per_
 
 // The worst spreads of our own groups: `shards` ranks consecutive in replica_of (for experts, in
 // expert_replica_of) that share one set of states; and the ranks with copies of one share.
-struct SharingSpread {
+struct ShardingSpread {
   NodeSpread shards, copies;
 };
-SharingSpread thinnest_sharing(const Mesh& mesh, int shards, std::int64_t ranks_per_node);
-SharingSpread thinnest_expert_sharing(const Mesh& mesh, int shards, std::int64_t ranks_per_node);
+ShardingSpread thinnest_sharding(const Mesh& mesh, int shards, std::int64_t ranks_per_node);
+ShardingSpread thinnest_expert_sharding(const Mesh& mesh, int shards, std::int64_t ranks_per_node);
 
 }  // namespace penstock::mesh

@@ -131,13 +131,13 @@ std::int64_t longest_flat_share(std::int64_t elements, std::int64_t replicas) {
                   flat_share(elements, replicas, replicas - 1).count);
 }
 
-Shard state_share(std::int64_t elements, const StateSharing& sharing) {
-  return flat_share(elements, sharing.shards, sharing.shard);
+Shard state_share(std::int64_t elements, const StateSharding& sharding) {
+  return flat_share(elements, sharding.shards, sharding.shard);
 }
 
-Shard written_share(std::int64_t elements, const StateSharing& sharing) {
-  const Shard share = state_share(elements, sharing);
-  Shard part = flat_share(share.count, sharing.copies, sharing.copy);
+Shard written_share(std::int64_t elements, const StateSharding& sharding) {
+  const Shard share = state_share(elements, sharding);
+  Shard part = flat_share(share.count, sharding.copies, sharding.copy);
   part.begin += share.begin;
   return part;
 }

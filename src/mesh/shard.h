@@ -86,19 +86,19 @@ std::int64_t longest_flat_share(std::int64_t elements, std::int64_t replicas);
 // How the c·d ranks with the same weights shard masters, moments and the optimizer step (docs/mesh.md,
 // "Replicas", with the hierarchy of ZeRO++ and MiCS): each group of `shards` consecutive replicas holds all
 // states once, one share per rank. `shard` and `copy` are this rank's.
-struct StateSharing {
+struct StateSharding {
   int shards = 1;
   int shard = 0;
   int copies = 1;
   int copy = 0;
 
-  friend bool operator==(const StateSharing&, const StateSharing&) = default;
+  friend bool operator==(const StateSharding&, const StateSharding&) = default;
 };
 
 // The part of a tensor's flat elements on this rank whose states it holds; and the part of that which it
 // alone writes to files and counts in sums over all parameters.
-Shard state_share(std::int64_t elements, const StateSharing& sharing);
-Shard written_share(std::int64_t elements, const StateSharing& sharing);
+Shard state_share(std::int64_t elements, const StateSharding& sharding);
+Shard written_share(std::int64_t elements, const StateSharding& sharding);
 
 // The ranges of a shard's flat elements [part.begin, part.begin + part.count); own_begin is relative to
 // part.begin. Padding, which comes last, has no range.

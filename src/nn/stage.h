@@ -40,7 +40,7 @@ namespace penstock::nn {
 // For layers with experts.
 struct ExpertOptions {
   mesh::Shard own;                     // this rank's experts; count 0: all
-  mesh::StateSharing sharing;          // of their states, among the ranks with the same experts
+  mesh::StateSharding sharding;        // of their states, among the ranks with the same experts
   const ExpertGroup* group = nullptr;  // must outlive the stage; null: this rank alone
   RouterLossOptions losses;
   ForcedChoice forced;

@@ -17,7 +17,8 @@ class ShardMaker {
   ShardMaker(const StageOptions& options, int shards, int number)
       : options_(options),
         make_(options.precision, options.seed, options.states),
-        make_expert_(options.precision, options.seed, {options.experts.sharing, options.states.passing}),
+        make_expert_(options.precision, options.seed,
+                     {options.experts.sharding, options.states.sharded_weights}),
         sharding_{.mesh = {.tensor = shards},
                   .heads = options.shape.heads,
                   .kv_heads = options.shape.kv_heads,

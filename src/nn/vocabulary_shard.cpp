@@ -24,7 +24,7 @@ mesh::Shard rows_of(const VocabularyOptions& options, int device, int shard) {
 }  // namespace
 
 VocabularyShard::VocabularyShard(const VocabularyOptions& options) : options_(options) {
-  const ParameterMaker make(options.precision, options.seed, {.sharing = options.sharing});
+  const ParameterMaker make(options.precision, options.seed, {.sharding = options.sharding});
   const model::Shape& shape = options.shape;
   const TensorGroup& group = *options.group;
   parameters_.reserve(per_shard() * static_cast<std::size_t>(group.own()));

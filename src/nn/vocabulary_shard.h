@@ -30,7 +30,7 @@ struct VocabularyOptions {
   int devices = 1;  // of the pipeline; the last one has the last stage and the final norm
   TensorGroup* group = nullptr;
   std::int64_t loss_tile_tokens = model::usual_loss_tile(false);
-  mesh::StateSharing sharing;  // with the other replicas
+  mesh::StateSharding sharding;  // with the other replicas
 };
 
 class VocabularyShard {

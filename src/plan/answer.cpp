@@ -45,11 +45,13 @@ Plan answer_for_layout(const Question& question) {
 
 Plan answer_for_layout(const Question& question, const Layout& layout) {
   const auto offload = question.options.memory.offload;
-  const bool any_offload = !offload.word.empty() && question.cluster.trainer == nullptr;
+  const bool any_offload = offload.is_auto() && question.cluster.trainer == nullptr;
   Candidate candidate;
   candidate.layout = layout;
-  candidate.layout.offload = offload.word.empty() ? offload.number : 0.0;
-  candidate.memory = fit_memory(question.workload, candidate.layout, question.cluster.limit, !any_offload);
+  candidate.layout.offload = offload.is_auto() ? 0.0 : offload.number;
+  candidate.memory = any_offload
+                         ? fit_with_least_offload(question.workload, candidate.layout, question.cluster.limit)
+                         : fit_memory(question.workload, candidate.layout, question.cluster.limit);
   candidate.layout.offload = candidate.memory.offload;
   candidate.cost =
       step_cost(question.workload, candidate.layout, question.cluster.hardware, question.cluster.engine);
@@ -79,7 +81,7 @@ Plan answer(const Question& question, const std::string& origin) {
   if (!plan.result.best.empty() && is_simulated(question.workload, question.cluster)) {
     simulate_best(question.workload, question.cluster, plan.result,
                   static_cast<std::size_t>(question.options.search.simulate),
-                  !question.options.memory.offload.word.empty());
+                  question.options.memory.offload.is_auto());
   }
   plan.result.best.resize(std::min(best, plan.result.best.size()));
   if (plan.result.best.empty()) {

@@ -26,6 +26,8 @@ constexpr std::array<RejectionText, kRejections> kRejectionTexts{{
      "tokens each"},
     {Rejection::Schedule, "schedule",
      "the schedule does not take these micro-batches, slices, groups or chunks; chunks need a pipeline"},
+    {Rejection::Duplicate, "duplicate",
+     "a schedule of slices with one slice is the one without slices, another candidate"},
     {Rejection::Exchange, "exchange",
      "context exchange needs slimpipe's slots, slices, a pipeline and stages of equal layers"},
     {Rejection::Vocabulary, "vocabulary", "vocabulary parallelism needs slimpipe's slots and a pipeline"},

@@ -19,6 +19,7 @@ enum class Rejection : std::uint8_t {
   Layers,        // more stages than layers
   Tokens,        // slices too short, or the sequence is not a multiple of n·c·t, or of 2·c if c > 1
   Schedule,      // the schedule does not support these m, n, v
+  Duplicate,     // it repeats another candidate's step (repeats_another)
   Exchange,      // context exchange without a slot grid, slices, a pipeline or equal stages
   Vocabulary,    // vocabulary parallelism without a slot grid or a pipeline
   Trainer,       // the cluster's trainer refuses it (trainer.h)

@@ -119,7 +119,7 @@ void share_weights(const Workload& workload, const Layout& layout, const model::
   const double shard = stepped_parameters(layout, parameters);
   const double layer = parameters_on_device(workload, layout, 1, 0).total();
   const double whole = parameters.total();
-  const double gathered = layout.shared.regathers ? std::min(whole, 2 * layer) : whole;
+  const double gathered = layout.sharded.regathers ? std::min(whole, 2 * layer) : whole;
   memory.weights = rounded(shard * master + gathered * element + rotation);
   memory.gradients = rounded((shard + (layout.mesh.pipeline > 1 ? whole : layer)) * master);
   memory.optimizer = rounded(2 * shard * master);
@@ -148,9 +148,9 @@ model::LocalParameters parameters_on_device(const Workload& workload, const Layo
 }
 
 double stepped_parameters(const Layout& layout, const model::LocalParameters& parameters) {
-  if (layout.shared.group == 1) return parameters.total();
+  if (layout.sharded.group == 1) return parameters.total();
   const double replicas = as_double(layout.mesh.replicas());
-  const double group = layout.shared.group > 0 ? as_double(layout.shared.group) : replicas;
+  const double group = layout.sharded.group > 0 ? as_double(layout.sharded.group) : replicas;
   const double expert_group = parameters.expert_replicas * (group / replicas);
   return parameters.dense / group + parameters.expert / std::max(1.0, expert_group);
 }
@@ -197,7 +197,7 @@ model::DeviceMemory device_memory(const Workload& workload, const Layout& layout
   memory.gradients = rounded(gradient_bytes(parameters, workload.precision) + own_gradient);
   const model::LocalParameters stepped{.dense = stepped_parameters(layout, parameters)};
   memory.optimizer = rounded(optimizer_bytes(stepped, mesh::Mesh{}, workload.precision));
-  if (layout.shared.on) share_weights(workload, layout, parameters, rotation, memory);
+  if (layout.sharded.on) share_weights(workload, layout, parameters, rotation, memory);
   memory.activations = rounded(load.records * record.total() - gone - buffers);
   memory.copies = rounded(buffers);
   memory.host = rounded(gone > 0 ? layout.offload * load.records * record.leaving : 0.0);

@@ -28,7 +28,7 @@ model::LocalParameters parameters_on_device(const Workload& workload, const Layo
                                             double embeddings);
 
 // Number of parameters whose optimizer states are on the device. Dense states are sharded over
-// layout.shared.group replicas, expert states over the same fraction of their own replicas.
+// layout.sharded.group replicas, expert states over the same fraction of their own replicas.
 double stepped_parameters(const Layout& layout, const model::LocalParameters& parameters);
 
 // Peak bytes that the backward of a micro-batch's last slice allocates on top of what was alive before it, as

@@ -27,7 +27,7 @@ struct Workload {
 using schedule::ExchangeMode;
 
 // Weights sharded over replicas and gathered before use, as in FSDP and ZeRO-3.
-struct SharedWeights {
+struct ShardedWeights {
   bool on = false;
   bool regathers = true;      // gathers again for the backward; else weights stay from the forward
   bool stays = false;         // gathers once per step, not per micro-batch; excludes `regathers`
@@ -35,7 +35,7 @@ struct SharedWeights {
   std::int64_t group = 0;     // replicas that shard one set of states, with sharded weights or not; 0: all,
                               // 1: each has a full set
 
-  friend bool operator==(const SharedWeights&, const SharedWeights&) = default;
+  friend bool operator==(const ShardedWeights&, const ShardedWeights&) = default;
 };
 
 // Weights of the embedding (first stage) and output layer (last stage), in layers, when layers are split over
@@ -63,7 +63,7 @@ struct Layout {
   ExchangeMode exchange = ExchangeMode::Off;
   double output = 0;               // work of the output layer, in layers, for an uneven split; 0: even split
   std::optional<EndWeights> ends;  // instead of `output`
-  SharedWeights shared;
+  ShardedWeights sharded;
 
   friend bool operator==(const Layout&, const Layout&) = default;
 };

@@ -53,37 +53,54 @@ model::MemoryTable layout_memory(const Workload& workload, const Layout& layout)
   return table;
 }
 
-FittedMemory fit_memory(const Workload& workload, const Layout& layout, double limit, bool fixed) {
-  return fit_memory(workload, layout, limit, fixed, temporary_bytes(workload, layout));
+namespace {
+
+// Ranks between two that are checked.
+int step_of_ranks(const Layout& layout) { return layout.ends ? 1 : std::max(1, layout.mesh.pipeline - 1); }
+
+std::vector<DeviceLoad> checked_loads(const Workload& workload, const Layout& layout,
+                                      std::optional<Bytes> temporary) {
+  const Bytes bytes = temporary ? *temporary : temporary_bytes(workload, layout);
+  std::vector<DeviceLoad> loads;
+  for (int rank = 0; rank < layout.mesh.pipeline; rank += step_of_ranks(layout))
+    loads.push_back(device_load(workload, layout, rank, bytes));
+  return loads;
 }
 
-FittedMemory fit_memory(const Workload& workload, const Layout& asked, double limit, bool fixed,
-                        Bytes temporary) {
-  Layout layout = asked;
-  const int p = layout.mesh.pipeline, step = layout.ends ? 1 : std::max(1, p - 1);
-  std::vector<DeviceLoad> loads;
-  for (int rank = 0; rank < p; rank += step) loads.push_back(device_load(workload, layout, rank, temporary));
-  if (!fixed) {
-    layout.offload = 0;
-    double share = 0;
-    for (const auto& load : loads) {
-      const double missing = static_cast<double>(device_memory(workload, layout, load).total()) - limit;
-      if (missing > 0) share = std::max(share, missing / std::max(1.0, reduction(workload, layout, load)));
-    }
-    layout.offload = std::min(1.0, std::ceil(100 * share) / 100);
-  }
+FittedMemory memory_of(const Workload& workload, const Layout& layout, double limit,
+                       const std::vector<DeviceLoad>& loads) {
   FittedMemory fitted;
   fitted.offload = layout.offload;
-  for (int rank = 0; rank < p; rank += step) {
-    const model::DeviceMemory memory = device_memory(workload, layout, loads[rank / step]);
+  for (std::size_t i = 0; i < loads.size(); ++i) {
+    const model::DeviceMemory memory = device_memory(workload, layout, loads[i]);
     fitted.host = std::max(fitted.host, memory.host);
-    if (rank == 0 || memory.total() > fitted.fullest.total()) {
+    if (i == 0 || memory.total() > fitted.fullest.total()) {
       fitted.fullest = memory;
-      fitted.rank = rank;
+      fitted.rank = static_cast<int>(i) * step_of_ranks(layout);
     }
   }
   fitted.fits = static_cast<double>(fitted.fullest.total()) <= limit;
   return fitted;
+}
+
+}  // namespace
+
+FittedMemory fit_memory(const Workload& workload, const Layout& layout, double limit,
+                        std::optional<Bytes> temporary) {
+  return memory_of(workload, layout, limit, checked_loads(workload, layout, temporary));
+}
+
+FittedMemory fit_with_least_offload(const Workload& workload, Layout layout, double limit,
+                                    std::optional<Bytes> temporary) {
+  const std::vector<DeviceLoad> loads = checked_loads(workload, layout, temporary);
+  layout.offload = 0;
+  double share = 0;
+  for (const DeviceLoad& load : loads) {
+    const double missing = static_cast<double>(device_memory(workload, layout, load).total()) - limit;
+    if (missing > 0) share = std::max(share, missing / std::max(1.0, reduction(workload, layout, load)));
+  }
+  layout.offload = std::min(1.0, std::ceil(100 * share) / 100);
+  return memory_of(workload, layout, limit, loads);
 }
 
 }  // namespace penstock::plan

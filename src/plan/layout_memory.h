@@ -2,6 +2,8 @@
 // Memory of a layout on every device of its pipeline, and the smallest offload share that makes it fit.
 #pragma once
 
+#include <optional>
+
 #include "model/memory/table.h"
 #include "plan/device_memory.h"
 
@@ -24,11 +26,13 @@ struct FittedMemory {
   Bytes host = 0;  // largest host bytes of a device
 };
 
-// Uses layout.offload if `fixed`, else the smallest α that fits in `limit`, or 1 if none does. Checks the
-// first and the last device only: in-flight records decrease along the pipeline, and only the ends hold
-// embeddings. Checks all devices if layout.ends splits the layers.
-FittedMemory fit_memory(const Workload& workload, const Layout& layout, double limit, bool fixed);
-FittedMemory fit_memory(const Workload& workload, const Layout& layout, double limit, bool fixed,
-                        Bytes temporary);
+// Check the first and the last device only: in-flight records decrease along the pipeline, and only the ends
+// hold embeddings. Check all devices if layout.ends splits the layers. `temporary`: temporary_bytes(), if
+// known.
+FittedMemory fit_memory(const Workload& workload, const Layout& layout, double limit,
+                        std::optional<Bytes> temporary = {});
+// With the smallest α that fits in `limit`, or 1 if none does; layout.offload is not read.
+FittedMemory fit_with_least_offload(const Workload& workload, Layout layout, double limit,
+                                    std::optional<Bytes> temporary = {});
 
 }  // namespace penstock::plan

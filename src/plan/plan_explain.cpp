@@ -50,7 +50,7 @@ std::string print_memory(const model::MemoryTable& table, double limit, bool end
 }
 
 double peak(const Workload& workload, const Layout& layout) {
-  return static_cast<double>(fit_memory(workload, layout, 1e30, /*fixed=*/true).fullest.total());
+  return static_cast<double>(fit_memory(workload, layout, 1e30).fullest.total());
 }
 
 bool only_hosts_lack(const Workload& workload, const Cluster& cluster, const Candidate& candidate) {
@@ -73,7 +73,7 @@ std::optional<int> smaller_share(const Workload& workload, const Cluster& cluste
   int percent = static_cast<int>(std::lround(100 * candidate.layout.offload)) - 1;
   for (; percent >= 0; --percent) {
     candidate.layout.offload = percent / 100.0;
-    candidate.memory = fit_memory(workload, candidate.layout, limit, /*fixed=*/true, temporary);
+    candidate.memory = fit_memory(workload, candidate.layout, limit, temporary);
     if (!candidate.memory.fits) return {};
     if (host_holds(workload, cluster, candidate)) return percent;
   }
@@ -100,7 +100,7 @@ std::string what_would_fit(const Workload& workload, const Cluster& cluster, con
   if (only_hosts_lack(workload, cluster, candidate)) return larger_hosts(workload, cluster, candidate, limit);
   std::vector<std::string> ways;
   if (cluster.trainer == nullptr) {
-    const FittedMemory offloaded = fit_memory(workload, layout, limit, /*fixed=*/false);
+    const FittedMemory offloaded = fit_with_least_offload(workload, layout, limit);
     if (offloaded.fits && offloaded.offload > layout.offload)
       ways.push_back("offload " + number(100 * offloaded.offload, 0) + " % of the records");
   }
@@ -138,7 +138,7 @@ std::string explain(const Workload& workload, const Cluster& cluster, const Cand
   std::string text = "  " + print_layout(candidate.layout) + ": m = " + std::to_string(shape.micro_batches) +
                      ", F = " + number(1e3 * cost.forward_slot, 3) +
                      " ms and B = " + number(1e3 * cost.backward_slot, 3) + " ms of a slice-chunk of " +
-                     std::to_string(chunk_layers(workload, candidate.layout)) + " layers\n";
+                     counted(chunk_layers(workload, candidate.layout), "layer") + "\n";
   if (cluster.trainer == nullptr && workload.model.family == Family::Gpt)
     text += "  in closed form only: the model has GELU, and Penstock trains SwiGLU\n";
   Rows rows = rows_of(cost);
@@ -182,6 +182,7 @@ std::string legal_values(const Plan& plan, Rejection why) {
     case Rejection::Tokens:
       return divisors_of("workload.seq_len", plan.workload.seq_len);
     case Rejection::Schedule:
+    case Rejection::Duplicate:
     case Rejection::Exchange:
     case Rejection::Vocabulary:
     case Rejection::Trainer:
@@ -210,8 +211,9 @@ std::string print_main_constraint(const Plan& plan) {
   SearchResult rest = plan.result;
   // Some mesh passes the checks of the mesh alone, unless the user's sizes forbid it, and some schedule takes
   // any sizes without exchange and vocabulary parallelism.
-  ignore_where_others_are_left(rest, {Rejection::Heads, Rejection::TensorInNode, Rejection::Experts,
-                                      Rejection::Schedule, Rejection::Exchange, Rejection::Vocabulary});
+  ignore_where_others_are_left(
+      rest, {Rejection::Heads, Rejection::TensorInNode, Rejection::Experts, Rejection::Schedule,
+             Rejection::Duplicate, Rejection::Exchange, Rejection::Vocabulary});
   const auto most = std::ranges::max_element(rest.rejected);
   const auto why = static_cast<Rejection>(most - rest.rejected.begin());
   return "of " + std::to_string(plan.result.candidates) + " candidates " + std::to_string(*most) +

@@ -22,19 +22,15 @@ void describe_cluster(PlanOptions& options, OptionTable& table) {
   table.push_back({"workload", "expert_load", &options.workload.expert_load,
                    "Rows of the busiest expert-parallel rank divided by the mean.", at_least(1)});
   table.push_back(
-      {"workload", "text", &options.workload.text, "data.text of the run files that plan writes.", {}});
+      {"workload", "text", &options.workload.text, "data.text of the run files that plan writes."});
   table.push_back(
-      {"cluster", "hardware", &options.cluster.hardware, "Name of a file in hardware/, or a path.", {}});
+      {"cluster", "hardware", &options.cluster.hardware, "Name of a file in hardware/, or a path."});
   table.push_back(
       {"cluster", "gpus", &options.cluster.gpus, "Total number of devices.", from_to(1, 1 << 20)});
-  table.push_back({"cluster",
-                   "engine",
-                   &options.cluster.engine,
+  table.push_back({"cluster", "engine", &options.cluster.engine,
                    "The trainer: penstock; megatron or torchtitan, with only what it supports; a file in "
-                   "engines/, or a path.",
-                   {}});
-  table.push_back(
-      {"memory", "limit", &options.memory.limit, "Maximum bytes per device, as in \"70 GB\".", {}});
+                   "engines/, or a path."});
+  table.push_back({"memory", "limit", &options.memory.limit, "Maximum bytes per device, as in \"70 GB\"."});
   Constraint fraction = from_to(0, 1);
   fraction.choices = {"auto"};
   table.push_back(
@@ -87,11 +83,8 @@ void describe_layout(PlanOptions::LayoutKeys& keys, OptionTable& table) {
   table.push_back({section, "schedule", &keys.schedule, "The schedule.", one_of(schedule_names())});
   table.push_back({section, "policy", &keys.policy, "Recomputation policy.",
                    one_of({model::kPolicyNames.begin() + 1, model::kPolicyNames.end()})});
-  table.push_back({section,
-                   "vocabulary_parallel",
-                   &keys.vocabulary_parallel,
-                   "Shard the output layer over the pipeline.",
-                   {}});
+  table.push_back({section, "vocabulary_parallel", &keys.vocabulary_parallel,
+                   "Shard the output layer over the pipeline."});
   table.push_back(
       {section, "exchange", &keys.exchange, "Context exchange.", one_of({"off", "paired", "levelled"})});
 }
@@ -121,7 +114,7 @@ void describe(PlanOptions::ModelKeys& keys, OptionTable& table) {
   const std::string_view section = "model";
   model::Shape& shape = keys.shape;
   table.push_back(
-      {section, "name", &keys.name, "A known model (docs/planner.md lists them), instead of its sizes.", {}});
+      {section, "name", &keys.name, "A known model (docs/planner.md lists them), instead of its sizes."});
   table.push_back({section, "layers", &shape.layers, "Layers.", positive()});
   table.push_back({section, "hidden", &shape.hidden, "Width of the hidden state.", positive()});
   table.push_back({section, "ffn", &shape.ffn, "Width of an MLP.", positive()});
@@ -131,7 +124,7 @@ void describe(PlanOptions::ModelKeys& keys, OptionTable& table) {
   table.push_back({section, "experts", &shape.experts, "Experts per layer; 1: a dense model.", positive()});
   table.push_back({section, "experts_per_token", &shape.experts_per_token, "Experts per token.", positive()});
   table.push_back(
-      {section, "tied_embeddings", &shape.tied_embeddings, "The output matrix is the embedding.", {}});
+      {section, "tied_embeddings", &shape.tied_embeddings, "The output matrix is the embedding."});
   run::describe_details(shape, table);
   run::describe_expert_details(shape, table);
 }
@@ -226,7 +219,7 @@ SearchSpace space_of(const PlanOptions& options) {
   for (const auto& name : keys.vocabulary_parallel) space.vocabulary_parallel.push_back(name == "on");
   if (!keys.exchanges.empty()) space.exchanges.clear();
   for (const auto& name : keys.exchanges) space.exchanges.push_back(schedule::parse_exchange_mode(name));
-  if (options.memory.offload.word.empty()) space.offload = options.memory.offload.number;
+  if (!options.memory.offload.is_auto()) space.offload = options.memory.offload.number;
   return space;
 }
 

@@ -24,14 +24,14 @@ std::vector<std::string> row_of(const Plan& plan, const Candidate& candidate) {
 }
 
 std::string print_candidates(const Plan& plan, const std::vector<Candidate>& candidates) {
-  Rows rows{{"", "step s", "", "tok/s/GPU", "MFU", "GB", "host GB", "bubble", "what limits it"}};
+  Rows rows{{"", "step s", "", "tok/s/GPU", "MFU", "GB", "host GB", "bubble", "largest overhead"}};
   for (const Candidate& candidate : candidates) rows.push_back(row_of(plan, candidate));
   return columns(rows, "lrrrrrrrl");
 }
 
 // 0 without a search.
-double judged_per_second(const SearchResult& result) {
-  return result.seconds > 0 ? static_cast<double>(result.judged()) / result.seconds : 0;
+double per_second(std::int64_t candidates, const SearchResult& result) {
+  return result.seconds > 0 ? static_cast<double>(candidates) / result.seconds : 0;
 }
 
 std::string print_rejections(const SearchResult& result) {
@@ -101,7 +101,7 @@ std::string print_layout(const Layout& layout) {
 }
 
 std::pair<std::string_view, Seconds> largest_overhead(const StepCost& cost) {
-  const auto terms = terms_of(cost);  // the first two are model arithmetic
+  const auto terms = terms_of(cost);  // the first two, products and attention, are no overhead
   return *std::max_element(terms.begin() + 2, terms.end(),
                            [](const auto& a, const auto& b) { return a.second < b.second; });
 }
@@ -128,7 +128,7 @@ std::string print_plan(const Plan& plan) {
     text += "\nRejected\n" + rejections;
   text += "\n" + std::to_string(result.candidates) + " candidates, " + std::to_string(result.judged()) +
           " judged by memory, " + std::to_string(result.fitting()) + " fit and are timed; " +
-          number(result.seconds, 3) + " s, " + number(judged_per_second(result), 0) + " judged/s\n";
+          number(result.seconds, 3) + " s, " + number(per_second(result.judged(), result), 0) + " judged/s\n";
   return text;
 }
 
@@ -144,7 +144,7 @@ std::string print_plan_json(const Plan& plan) {
          ",\"fitting\":" + std::to_string(result.fitting()) + ",\"rejected\":{" + join(rejected, ",") +
          "},\"best\":" + json_list(plan, result.best) + ",\"pareto\":" + json_list(plan, result.pareto) +
          ",\"search_s\":" + exact_number(result.seconds) +
-         ",\"candidates_per_s\":" + exact_number(judged_per_second(result)) + "}\n";
+         ",\"candidates_per_s\":" + exact_number(per_second(result.candidates, result)) + "}\n";
 }
 
 }  // namespace penstock::plan

@@ -17,7 +17,7 @@
 namespace penstock::plan {
 namespace {
 
-bool quicker(const Candidate& a, const Candidate& b) {
+bool is_faster(const Candidate& a, const Candidate& b) {
   if (a.step() != b.step()) return a.step() < b.step();
   const Bytes less = a.memory.fullest.total(), more = b.memory.fullest.total();
   if (less != more) return less < more;
@@ -36,7 +36,7 @@ class Front {
   void add(const Candidate& candidate) {
     const double share = static_cast<double>(candidate.memory.fullest.total()) / limit_;
     auto& place = bands_[std::min(kBands - 1, static_cast<std::size_t>(share * kBands))];
-    if (!place || quicker(candidate, *place)) place = candidate;
+    if (!place || is_faster(candidate, *place)) place = candidate;
   }
   void add(const Front& other) {
     for (const auto& band : other.bands_) {
@@ -146,7 +146,7 @@ void Worker::visit_batch(Layout layout, const std::vector<int>& chunks, const st
       for (const int v : chunks) {
         layout.chunks = v;
         if (repeats_another(layout)) {
-          count(Rejection::Schedule, option_count());
+          count(Rejection::Duplicate, option_count());
         } else if (const auto why = reject_layout(workload_, layout)) {
           count(*why, option_count());
         } else if (is_refused_by_trainer(layout)) {
@@ -214,8 +214,9 @@ void Worker::judge(Layout layout, const Common& common) {
   layout.output = takes_output(layout) ? common.output : 0;
   adapt(cluster_, layout);
   Candidate candidate;
-  candidate.memory = fit_memory(workload_, layout, cluster_.limit, space_.offload.has_value(),
-                                common.temporary[splits_backward(layout.schedule)]);
+  const Bytes temporary = common.temporary[splits_backward(layout.schedule)];
+  candidate.memory = space_.offload ? fit_memory(workload_, layout, cluster_.limit, temporary)
+                                    : fit_with_least_offload(workload_, layout, cluster_.limit, temporary);
   candidate.layout = layout;
   candidate.layout.offload = candidate.memory.offload;
   if (!candidate.memory.fits) return miss(candidate, Rejection::DeviceMemory);
@@ -240,8 +241,8 @@ void Worker::remember(const Candidate& candidate) {
 }
 
 void Worker::remember(const Candidate& candidate, std::vector<Candidate>& best) const {
-  if (best.size() == keep_ && !quicker(candidate, best.back())) return;
-  best.insert(std::upper_bound(best.begin(), best.end(), candidate, quicker), candidate);
+  if (best.size() == keep_ && !is_faster(candidate, best.back())) return;
+  best.insert(std::upper_bound(best.begin(), best.end(), candidate, is_faster), candidate);
   if (best.size() > keep_) best.pop_back();
 }
 
@@ -294,7 +295,7 @@ SearchResult search(const Workload& workload, const Cluster& cluster, const Sear
   for (const Worker& worker : workers) worker.add_to(result, front, refusals);
   if (result.judged() == 0) result.refusal = main_refusal(refusals);
   for (std::vector<Candidate>* best : {&result.best, &result.without_exchange}) {
-    std::ranges::stable_sort(*best, quicker);
+    std::ranges::stable_sort(*best, is_faster);
     if (best->size() > keep) best->resize(keep);
   }
   result.pareto = front.ascending();

@@ -137,7 +137,7 @@ Seconds transfers_of_step(const Case& c) {
 // Ranks that shard one set of dense states: neighbouring replicas.
 mesh::NodeSpread shard_group(const Case& c) {
   const mesh::Mesh& mesh = c.layout.mesh;
-  const std::int64_t node = c.hardware.node.gpus, group = c.layout.shared.group;
+  const std::int64_t node = c.hardware.node.gpus, group = c.layout.sharded.group;
   if (group == 0 || group >= mesh.replicas()) return mesh::thinnest(mesh, mesh::Group::Replica, node);
   return mesh::thinnest_shards(mesh, static_cast<int>(group), node);
 }
@@ -146,7 +146,7 @@ mesh::NodeSpread shard_group(const Case& c) {
 // sets as for the dense states.
 mesh::NodeSpread shards_of_experts(const Case& c) {
   const mesh::Mesh& mesh = c.layout.mesh;
-  const std::int64_t group = c.layout.shared.group;
+  const std::int64_t group = c.layout.sharded.group;
   if (group == 1) return {};
   const mesh::NodeSpread all = expert_replicas(c);
   if (group == 0 || group >= mesh.replicas()) return all;
@@ -158,11 +158,11 @@ mesh::NodeSpread shards_of_experts(const Case& c) {
 
 // Traffic of `count` sharded parameters, one collective per layer: gathers weights and reduce-scatters
 // gradients within `group`, then all-reduces these between the groups in `all`.
-Seconds sharing_of_step(const Case& c, const mesh::NodeSpread& group, const mesh::NodeSpread& all,
-                        double count) {
-  const SharedWeights& shared = c.layout.shared;
+Seconds sharding_of_step(const Case& c, const mesh::NodeSpread& group, const mesh::NodeSpread& all,
+                         double count) {
+  const ShardedWeights& sharded = c.layout.sharded;
   const double sums = c.engine.gradients_once ? 1 : c.m();
-  const double gathers = shared.stays ? 1 : (shared.regathers ? 2 : 1) * c.m();
+  const double gathers = sharded.stays ? 1 : (sharded.regathers ? 2 : 1) * c.m();
   const double gradients = count * sums * c.engine.gradient_bytes;
   const Seconds start = 1e-6 * c.hardware.network.latency_us * std::log2(group.members);
   Seconds traffic = ring_pass(c.hardware, group, count * gathers * c.number_bytes() + gradients) +
@@ -182,8 +182,8 @@ Seconds shared_weights_of_step(const Case& c, Seconds compute) {
   const mesh::NodeSpread all_experts = expert_replicas(c);
   const bool apart =
       count.experts > 0 && (experts.members != dense.members || all_experts.members != all.members);
-  Seconds traffic = sharing_of_step(c, dense, all, apart ? count.dense : count.total());
-  if (apart) traffic += sharing_of_step(c, experts, all_experts, count.experts);
+  Seconds traffic = sharding_of_step(c, dense, all, apart ? count.dense : count.total());
+  if (apart) traffic += sharding_of_step(c, experts, all_experts, count.experts);
   const double exposed = c.engine.gradient_exposed;
   return exposed * traffic + std::max(0.0, (1 - exposed) * traffic - kHidden * compute);
 }
@@ -202,7 +202,7 @@ Seconds tied_sum(const Case& c) {
 Seconds gradients_of_step(const Case& c) {
   const mesh::NodeSpread group = mesh::thinnest(c.layout.mesh, mesh::Group::Replica, c.hardware.node.gpus);
   const Parameters count = local_parameters(c);
-  const bool shards = c.engine.shards_optimizer && c.layout.shared.group != 1;
+  const bool shards = c.engine.shards_optimizer && c.layout.sharded.group != 1;
   const double bytes = c.engine.gradient_bytes + (shards ? c.number_bytes() : c.engine.gradient_bytes);
   Seconds seconds = 0;
   if (!c.engine.gradient_overlap) {
@@ -218,7 +218,7 @@ Seconds optimizer_of_step(const Case& c) {
   const Parameters count = local_parameters(c);
   const auto traffic = [&](double parameters, const mesh::NodeSpread& group) {
     const double shards = c.engine.shards_optimizer ? group.members : 1.0;
-    const double passes = c.layout.shared.on ? c.engine.gradient_passes / shards : c.engine.gradient_passes;
+    const double passes = c.layout.sharded.on ? c.engine.gradient_passes / shards : c.engine.gradient_passes;
     return parameters * (passes + c.engine.optimizer_bytes / shards);
   };
   return optimizer_passes(
@@ -303,7 +303,7 @@ StepCost step_cost(const Workload& workload, const Layout& layout, const sim::Ha
     cost.bubble += engine.pipeline_waits * (cost.work.total() + cost.recomputation);
   cost.transfers = transfers_of_step(c);
   cost.copies = copies_of_step(c, layers, cost.forward_slot, cost.backward_slot);
-  cost.gradients = layout.shared.on
+  cost.gradients = layout.sharded.on
                        ? shared_weights_of_step(c, cost.work.total() + cost.recomputation + cost.output_layer)
                        : gradients_of_step(c);
   cost.optimizer = optimizer_of_step(c);

@@ -27,7 +27,7 @@ const Trainer kTrainers[] = {
      .schedules = {ScheduleKind::OneFOneB, ScheduleKind::Interleaved, ScheduleKind::GPipe, ScheduleKind::ZbV,
                    ScheduleKind::DualPipeV},
      .policies = {Policy::None, Policy::Full},
-     .shares_weights = true,
+     .shards_weights = true,
      .needs_replicas = true,
      .pairs_tokens = true,
      .pipelines_head_norms = false,
@@ -97,7 +97,7 @@ std::optional<std::string> refusal_of_mesh(const Trainer& trainer, const Workloa
 }
 
 void refuse_offloading(const Trainer& trainer, const PlanOptions& options) {
-  if (options.memory.offload.word.empty() && options.memory.offload.number > 0)
+  if (!options.memory.offload.is_auto() && options.memory.offload.number > 0)
     throw InputError("memory.offload = " + number(options.memory.offload.number, 2) + ": " +
                      std::string(trainer.name) + " is planned without offloading; expected 0 or auto");
 }
@@ -153,19 +153,19 @@ void set_trainer(Cluster& cluster, const Trainer& trainer) {
 
 void adapt(const sim::Engine& engine, Layout& layout) {
   layout.cut_experts = !engine.folded_experts;
-  if (!engine.shards_optimizer && !layout.shared.on) layout.shared.group = 1;
+  if (!engine.shards_optimizer && !layout.sharded.on) layout.sharded.group = 1;
 }
 
 void adapt(const Cluster& cluster, Layout& layout) {
   adapt(cluster.engine, layout);
   if (cluster.trainer == nullptr) return;
   layout.output = 0;
-  if (!cluster.trainer->shares_weights) return;
-  SharedWeights& shared = layout.shared;
+  if (!cluster.trainer->shards_weights) return;
+  ShardedWeights& sharded = layout.sharded;
   const bool pipeline = layout.mesh.pipeline > 1;
-  shared.on = layout.mesh.replicas() > 1;
-  shared.regathers = shared.asked.value_or(!pipeline);
-  shared.stays = pipeline && !shared.regathers;  // from the first forward to the last backward
+  sharded.on = layout.mesh.replicas() > 1;
+  sharded.regathers = sharded.asked.value_or(!pipeline);
+  sharded.stays = pipeline && !sharded.regathers;  // from the first forward to the last backward
 }
 
 std::optional<std::string> refusal_of(const Trainer& trainer, const Workload& workload,
@@ -178,7 +178,7 @@ std::optional<std::string> refusal_of(const Trainer& trainer, const Workload& wo
   if (trainer.needs_replicas && layout.mesh.replicas() == 1 && layout.mesh.world() > 1)
     return "mixed precision with tensor or pipeline ranks only: " + std::string(trainer.name) +
            " trains in f32 unless data or context ranks shard the weights";
-  if (trainer.shares_weights && layout.shared.group == 1 && layout.mesh.replicas() > 1)
+  if (trainer.shards_weights && layout.sharded.group == 1 && layout.mesh.replicas() > 1)
     return "replicas that each hold all weights are DDP, which is not predicted";
   if (layout.ends && layout.mesh.pipeline > 1) {
     if (const auto why = refusal_of_ends(workload, layout)) return why;

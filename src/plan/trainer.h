@@ -19,7 +19,7 @@ struct Trainer {
   std::vector<ScheduleKind> schedules;
   std::vector<model::Policy> policies;
   int least_looped_devices = 1;      // minimum pipeline ranks for several stages per rank
-  bool shares_weights = false;       // over replicas; gathered per micro-batch, or per step with a pipeline
+  bool shards_weights = false;       // over replicas; gathered per micro-batch, or per step with a pipeline
   bool needs_replicas = false;       // to train in 16 bits on several devices
   bool pairs_tokens = false;         // each context rank has two pieces of a sequence, which t must divide
   bool pipelines_head_norms = true;  // supports pipelines for models with per-head norms (Qwen3)
@@ -44,7 +44,7 @@ void set_trainer(Cluster& cluster, const Trainer& trainer);
 // Sets how the engine distributes experts and optimizer states over ranks.
 void adapt(const sim::Engine& engine, Layout& layout);
 
-// Sets what the cluster's engine and trainer decide. Keeps SharedWeights::asked, and `group` if the engine
+// Sets what the cluster's engine and trainer decide. Keeps ShardedWeights::asked, and `group` if the engine
 // shards states.
 void adapt(const Cluster& cluster, Layout& layout);
 

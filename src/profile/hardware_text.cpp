@@ -85,8 +85,8 @@ std::string device_section(const std::string& name, const MachineFacts& facts, c
   const double used = facts.used_bytes / facts.sharers / 1e9 + (facts.card ? 0 : 0.3);
   return "\n[device]                     # a rank\n" + line("name", json_quote(name), "as asked for") +
          line("backend", facts.card ? "\"cuda\"" : "\"cpu\"", "what computes") +
-         line("peak", f32 ? "\"f32\"" : "\"bf16\"", "what was asked for, or what is quick here") +
-         peak("bf16_tflops", measured.products, "the quickest product of the tables below") +
+         line("peak", f32 ? "\"f32\"" : "\"bf16\"", "what was asked for, or what is fast here") +
+         peak("bf16_tflops", measured.products, "the fastest product of the tables below") +
          peak("f32_tflops", measured.f32_products, "the same in f32") +
          line("memory_gb", memory,
               facts.card ? "this card's, over its ranks" : "this machine's, over the ranks") +

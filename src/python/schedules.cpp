@@ -31,11 +31,11 @@ using schedule::Schedule;
 using schedule::StageCosts;
 
 schedule::Request request_of(const std::string& name, int devices, std::vector<int> slices, int chunks,
-                             int group, double latency, const StageCosts& costs) {
+                             int group, double transfer_in_forwards, const StageCosts& costs) {
   schedule::Request request{.devices = devices, .slices = std::move(slices), .chunks = chunks};
   if (chunks == 0) request.chunks = schedule::find_generator(name).default_chunks;
   request.group = group;
-  request.latency = latency;
+  request.transfer_in_forwards = transfer_in_forwards;
   request.costs = costs;
   return request;
 }
@@ -100,8 +100,9 @@ void add_generators(nb::module_& module) {
       .def_rw("limit", &StageCosts::limit);
   module.def("catalogue", &catalogue);
   module.def("generate", [](const std::string& name, int p, std::vector<int> slices, int v, int group,
-                            double latency, const StageCosts& costs) {
-    const schedule::Request request = request_of(name, p, std::move(slices), v, group, latency, costs);
+                            double transfer_in_forwards, const StageCosts& costs) {
+    const schedule::Request request =
+        request_of(name, p, std::move(slices), v, group, transfer_in_forwards, costs);
     return released([&] { return schedule::generate(name, request); });
   });
   module.def("parse_csv", [](const std::string& text, const std::string& origin) {

@@ -65,45 +65,28 @@ constexpr Colour colour_of(schedule::OpKind kind) {
     case OpKind::GatherWeights:
     case OpKind::SendForward:
     case OpKind::ReceiveForward:
+    case OpKind::SendEmbedding:
+    case OpKind::ReceiveEmbedding:
       return colour::kCyan;
     case OpKind::ReduceGradients:
     case OpKind::SendBackward:
     case OpKind::ReceiveBackward:
-      return colour::kPink;
-    case OpKind::VocabularyLoss:
-      return colour::kPear;
-    case OpKind::SendEmbedding:
-    case OpKind::ReceiveEmbedding:
-      return colour::kCyan;
     case OpKind::SendEmbeddingGradient:
     case OpKind::ReceiveEmbeddingGradient:
       return colour::kPink;
+    case OpKind::VocabularyLoss:
+    case OpKind::Reload:
+      return colour::kPear;
     case OpKind::ReleaseWeights:
     case OpKind::Offload:
       return colour::kOlive;
-    case OpKind::Reload:
-      return colour::kPear;
     default:
       return colour::kGrey;
   }
 }
 
 constexpr Colour colour_of(schedule::Kind kind) {
-  using schedule::Kind;
-  switch (kind) {
-    case Kind::Forward:
-      return colour::kBlue;
-    case Kind::Backward:
-      return colour::kOrange;
-    case Kind::BackwardInput:
-      return colour::kYellow;
-    case Kind::BackwardWeight:
-      return colour::kMint;
-    case Kind::ReduceGradients:
-      return colour::kPink;
-    default:
-      return colour::kGrey;
-  }
+  return kind == schedule::Kind::Idle ? colour::kGrey : colour_of(schedule::op_kind(kind));
 }
 
 // Draws later chunks of a device darker, chunk by chunk, down to 3/4.

@@ -12,9 +12,9 @@ namespace penstock::run {
 
 namespace {
 
-std::vector<sim::StageBytes> passing_of(const Run& run) {
+std::vector<sim::StageBytes> sharded_weights_of(const Run& run) {
   std::vector<sim::StageBytes> stages;
-  if (run.states != schedule::ReplicaStates::Passing) return stages;
+  if (run.replica_sharding != schedule::ReplicaSharding::Weights) return stages;
   for (int stage = 0; stage < run.stages(); ++stage) {
     const HeldParameters held = held_by_stage(run, stage);
     stages.push_back({held.weights * element_size(run.precision),
@@ -41,9 +41,9 @@ sim::Work work_of(const Run& run) {
           .context = context_split(run.options),
           .loss_tile = run.options.train.loss_tile_tokens,
           .kernels = run.kernels,
-          .shard_group = sharing_of(run, {}).shards,
-          .expert_shard_group = expert_sharing_of(run, {}).shards,
-          .passing = passing_of(run)};
+          .shard_group = state_sharding_of(run, {}).shards,
+          .expert_shard_group = expert_sharding_of(run, {}).shards,
+          .sharded_weights = sharded_weights_of(run)};
 }
 
 sim::AnalyticCosts costs_of(const Run& run, const sim::Hardware& hardware, sim::AnalyticOptions options) {

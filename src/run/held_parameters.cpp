@@ -22,12 +22,12 @@ struct OwnShares {
   StatesShare dense, experts;
 };
 
-OwnShares shares_of(const mesh::StateSharing& dense, const mesh::StateSharing& experts) {
+OwnShares shares_of(const mesh::StateSharding& dense, const mesh::StateSharding& experts) {
   return {{dense.shards, dense.shard}, {experts.shards, experts.shard}};
 }
 
 OwnShares shares_of_first(const Run& run) {
-  return shares_of(sharing_of(run, {}), expert_sharing_of(run, {}));
+  return shares_of(state_sharding_of(run, {}), expert_sharding_of(run, {}));
 }
 
 // `count` tensors of `elements` elements each; `own` is the rank's share of their states.
@@ -116,7 +116,7 @@ HeldParameters vocabulary_of(const Run& run, const OwnShares& own) {
 std::int64_t own_masters(const Run& run, const std::vector<int>& stages, const OwnShares& own,
                          const DeviceParameters& held) {
   if (run.precision == model::Precision::BF16) return 0;
-  if (run.states != schedule::ReplicaStates::Passing) return held.all.states;
+  if (run.replica_sharding != schedule::ReplicaSharding::Weights) return held.all.states;
   std::int64_t count = held.vocabulary.states;
   for (const int stage : stages) count += run.sharded_vocabulary() ? norm_of(run, stage, own).states : 0;
   return count;
@@ -134,7 +134,7 @@ std::vector<OwnShares> shares_of_ranks(const Run& run) {
   for (std::size_t rank = 0; rank < expert_replicas.size(); ++rank) {
     const mesh::Coordinates at = run.mesh.coordinates_of(static_cast<std::int64_t>(rank));
     const OwnShares own =
-        shares_of(sharing_of(run, at), sharing_of_expert_replica(run, expert_replicas[rank]));
+        shares_of(state_sharding_of(run, at), sharding_of_expert_replica(run, expert_replicas[rank]));
     if (!known(own)) found.push_back(own);
   }
   return found;

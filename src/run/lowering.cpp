@@ -32,7 +32,7 @@ schedule::Lowering lowering_of(const Run& run, const Cuts& slices) {
     const auto held = [&run](int unit) {
       return unit < run.stages() ? held_by_stage(run, unit) : vocabulary_held(run);
     };
-    lowering.replicas = {.states = run.states,
+    lowering.replicas = {.sharding = run.replica_sharding,
                          .gradient_bytes = [=](int unit) { return accumulator * held(unit).gradients; },
                          .weight_bytes = [=](int unit) { return element * held(unit).weights; }};
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine's properties that a run's memory and choices depend on: probed by `train` (train/machine.h) or
-// assumed. Resolving a run probes nothing itself.
+// The machine's properties that a run's memory and choices depend on: probed by `train`
+// (train/machine_probe.h) or assumed. Resolving a run probes nothing itself.
 #pragma once
 
 #include <array>

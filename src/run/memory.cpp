@@ -19,12 +19,12 @@ model::DeviceMemory standing_memory(const Run& run, const std::vector<int>& stag
   const auto [held, vocabulary, own_masters] = held_by_device(run, stages);
   const Bytes tables = run.options.data.seq_len * (run.shape().head_dim() / 2) * 2;
   const Bytes element = element_size(run.precision), accumulator = accumulator_size(run.precision);
-  const bool passing = run.states == schedule::ReplicaStates::Passing;
-  const HeldParameters standing = passing ? vocabulary : held;
+  const bool sharded_weights = run.replica_sharding == schedule::ReplicaSharding::Weights;
+  const HeldParameters standing = sharded_weights ? vocabulary : held;
   model::DeviceMemory memory;
   memory.weights = standing.weights * element + tables * accumulator;  // sines and cosines of the rotation
   memory.gradients = standing.gradients * accumulator * gradient_buffers(run.options);
-  if (passing) memory.gradients += (held.own_gradients - vocabulary.own_gradients) * accumulator;
+  if (sharded_weights) memory.gradients += (held.own_gradients - vocabulary.own_gradients) * accumulator;
   memory.optimizer = accumulator * (3 * held.states - own_masters);
   if (has_replicas(run)) memory.transfers = accumulator * replica_room(run, held.longest);
   return memory;

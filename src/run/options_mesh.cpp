@@ -95,11 +95,8 @@ void describe(ParallelOptions& options, OptionTable& table) {
                    "Tensor-parallel devices: each has its part of the heads, ffn columns and vocabulary, and "
                    "between those its part of the tokens.",
                    devices});
-  table.push_back({section,
-                   "tp_overlap",
-                   &options.tp_overlap,
-                   "Overlap matrix products with the gathers before and the scatters after them.",
-                   {}});
+  table.push_back({section, "tp_overlap", &options.tp_overlap,
+                   "Overlap matrix products with the gathers before and the scatters after them."});
   table.push_back({section, "ep", &options.ep,
                    "Expert-parallel ranks, folded into tp·cp·dp: each has its part of the experts.",
                    devices});
@@ -115,12 +112,9 @@ void describe(NumericsOptions& options, OptionTable& table) {
                    "bits with parallel.tp = 1 and every parallel.tp that is this divided by a power of two.",
                    from_to(1, kMostDevices), "parallel.tp"});
   table.push_back(
-      {"numerics",
-       "repeatable",
-       &options.repeatable,
+      {"numerics", "repeatable", &options.repeatable,
        "On a card: the bf16 attention backward adds in a fixed order, so that a run's bits repeat; false: in "
-       "any order, which is faster.",
-       {}});
+       "any order, which is faster."});
 }
 
 void describe_expert_details(model::Shape& shape, OptionTable& table) {
@@ -151,13 +145,10 @@ void describe(MoeOptions& options, ModelOptions& model, OptionTable& table) {
                    "the others.",
                    from_to(0, 1024)});
   describe_expert_details(model.shape, table);
-  table.push_back({section,
-                   "forced_balance",
-                   &options.forced_balance,
+  table.push_back({section, "forced_balance", &options.forced_balance,
                    "Send tokens to the experts in turn, whatever the routers say, from the first expert in "
                    "each slice and rank, so that their rows there differ by at most one: for measurements "
-                   "only.",
-                   {}});
+                   "only."});
   table.push_back({section, "rows_limit", &options.rows_limit,
                    "Rows that an expert rank takes at a time; 0: all. Train supports only 0 so far.",
                    from_to(0, 1e12)});
@@ -191,12 +182,9 @@ void describe(ScheduleOptions& options, OptionTable& table) {
   table.push_back({section, "exchange_limit", &options.exchange_limit,
                    "K,V slices that a device may send in one slot.", from_to(0, 1e9)});
   table.push_back(
-      {section,
-       "vocabulary_parallel",
-       &options.vocabulary_parallel,
+      {section, "vocabulary_parallel", &options.vocabulary_parallel,
        "Shard the embedding and the output matrix over the pipeline: for slimpipe, or a file whose devices "
-       "keep slots.",
-       {}});
+       "keep slots."});
   describe_costs(options, table);
 }
 
@@ -207,23 +195,14 @@ void describe(MemoryOptions& options, OptionTable& table) {
        "Activations kept for the backward; the rest is recomputed; auto: the cheapest policy that fits "
        "limit.",
        one_of({"none", "balanced", "balanced+fc1", "full", "auto"})});
-  table.push_back({section,
-                   "keep",
-                   &options.keep,
+  table.push_back({section, "keep", &options.keep,
                    "Tensors to keep, instead of a policy: layer_input and any of norm1_output, q, kv, "
-                   "attention_output, norm2_input, norm2_output, dispatched, fc1, product.",
-                   {}});
-  table.push_back(
-      {section,
-       "stages",
-       &options.stages,
-       "Policies of single stages, as in [\"0-1: full\", \"3: layer_input+q+kv\"]; override policy or keep.",
-       {}});
-  table.push_back({section,
-                   "layers",
-                   &options.layers,
-                   "Policies of single layers, as in [\"0-3: balanced\"]; override all of these.",
-                   {}});
+                   "attention_output, norm2_input, norm2_output, dispatched, fc1, product."});
+  table.push_back({section, "stages", &options.stages,
+                   "Policies of single stages, as in [\"0-1: full\", \"3: layer_input+q+kv\"]; override "
+                   "policy or keep."});
+  table.push_back({section, "layers", &options.layers,
+                   "Policies of single layers, as in [\"0-3: balanced\"]; override all of these."});
   Constraint fraction = from_to(0, 1);
   fraction.choices = {"auto"};
   table.push_back({section, "offload", &options.offload,
@@ -232,17 +211,11 @@ void describe(MemoryOptions& options, OptionTable& table) {
                    fraction});
   table.push_back({section, "offload_to", &options.offload_to,
                    "Where offloaded records go: host memory, or a file per rank.", one_of({"host", "disk"})});
-  table.push_back({section,
-                   "offload_dir",
-                   &options.offload_dir,
-                   "Directory of those files, in which they are not listed; empty: output.dir.",
-                   {}});
-  table.push_back({section,
-                   "limit",
-                   &options.limit,
+  table.push_back({section, "offload_dir", &options.offload_dir,
+                   "Directory of those files, in which they are not listed; empty: output.dir."});
+  table.push_back({section, "limit", &options.limit,
                    "Maximum bytes per device, as in \"6 GiB\"; a run predicted to need more is refused; "
-                   "empty: no limit.",
-                   {}});
+                   "empty: no limit."});
 }
 
 }  // namespace penstock::run

@@ -117,43 +117,44 @@ void settle_replicas(Options& options) {
   settle_shard_group(options.parallel);
 }
 
-schedule::ReplicaStates states_of(const Options& options) {
+schedule::ReplicaSharding replica_sharding_of(const Options& options) {
   const ParallelOptions& parallel = options.parallel;
   const Count replicas = parallel.dp * parallel.cp, ranks = parallel.tp * replicas;
   const bool experts = options.model.shape.experts > 1 && ranks > parallel.ep;
   const bool alone = parallel.shard_group == 1 && (!experts || replicas > 1);
-  if (alone || parallel.shard == "off") return schedule::ReplicaStates::Whole;
-  return parallel.shard == "weights" ? schedule::ReplicaStates::Passing : schedule::ReplicaStates::Shared;
+  if (alone || parallel.shard == "off") return schedule::ReplicaSharding::None;
+  return parallel.shard == "weights" ? schedule::ReplicaSharding::Weights
+                                     : schedule::ReplicaSharding::Optimizer;
 }
 
-Run with_passing_weights(Run run) {
+Run with_sharded_weights(Run run) {
   run.options.parallel.shard = "weights";
-  run.states = states_of(run.options);
+  run.replica_sharding = replica_sharding_of(run.options);
   return run;
 }
 
-mesh::StateSharing sharing_of(const Run& run, const mesh::Coordinates& at) {
+mesh::StateSharding state_sharding_of(const Run& run, const mesh::Coordinates& at) {
   const auto replicas = static_cast<int>(run.mesh.replicas()),
              replica = static_cast<int>(mesh::replica_of(run.mesh, at));
-  const bool whole = run.states == schedule::ReplicaStates::Whole;
+  const bool whole = run.replica_sharding == schedule::ReplicaSharding::None;
   const int shards = whole ? 1 : static_cast<int>(run.options.parallel.shard_group);
   return {.shards = shards, .shard = replica % shards, .copies = replicas / shards, .copy = replica / shards};
 }
 
 // As many ranks of a shard group share the states as divide the experts' replicas (gcd).
-mesh::StateSharing sharing_of_expert_replica(const Run& run, std::int64_t expert_replica) {
+mesh::StateSharding sharding_of_expert_replica(const Run& run, std::int64_t expert_replica) {
   const auto replicas = static_cast<int>(run.mesh.expert_replicas()),
              replica = static_cast<int>(expert_replica);
   const bool all = run.options.parallel.shard_group == run.mesh.replicas();
-  const bool whole = run.states == schedule::ReplicaStates::Whole;
+  const bool whole = run.replica_sharding == schedule::ReplicaSharding::None;
   const int shards = whole ? 1
                      : all ? replicas
                            : std::gcd(replicas, static_cast<int>(run.options.parallel.shard_group));
   return {.shards = shards, .shard = replica % shards, .copies = replicas / shards, .copy = replica / shards};
 }
 
-mesh::StateSharing expert_sharing_of(const Run& run, const mesh::Coordinates& at) {
-  return sharing_of_expert_replica(run, mesh::expert_replica_of(run.mesh, at));
+mesh::StateSharding expert_sharding_of(const Run& run, const mesh::Coordinates& at) {
+  return sharding_of_expert_replica(run, mesh::expert_replica_of(run.mesh, at));
 }
 
 bool has_replicas(const Run& run) {
@@ -162,11 +163,11 @@ bool has_replicas(const Run& run) {
 
 Count replica_room(const Run& run, Count longest) {
   int ranks = 1;
-  const auto meet = [&](const mesh::StateSharing& sharing) {
-    ranks = std::max({ranks, sharing.shards, sharing.copies});
+  const auto meet = [&](const mesh::StateSharding& sharding) {
+    ranks = std::max({ranks, sharding.shards, sharding.copies});
   };
-  meet(sharing_of(run, {}));
-  if (run.shape().experts > 1) meet(expert_sharing_of(run, {}));
+  meet(state_sharding_of(run, {}));
+  if (run.shape().experts > 1) meet(expert_sharding_of(run, {}));
   return kReplicaWindow * (ranks - 1) * std::min(kReplicaPiece, longest);
 }
 

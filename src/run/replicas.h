@@ -28,18 +28,18 @@ bool keeps_tree(std::int64_t groups, std::int64_t replicas);
 void settle_replicas(Options& options);
 
 // The states that the options select; "auto" gives Shared for now. Whole if there is nothing to share.
-schedule::ReplicaStates states_of(const Options& options);
+schedule::ReplicaSharding replica_sharding_of(const Options& options);
 
 // The same run with parallel.shard = "weights".
-Run with_passing_weights(Run run);
+Run with_sharded_weights(Run run);
 
-// The state sharing of the rank at `at`.
-mesh::StateSharing sharing_of(const Run& run, const mesh::Coordinates& at);
+// The state sharding of the rank at `at`.
+mesh::StateSharding state_sharding_of(const Run& run, const mesh::Coordinates& at);
 
 // The same for the rank's experts, which t·c·d/e ranks have.
-mesh::StateSharing expert_sharing_of(const Run& run, const mesh::Coordinates& at);
+mesh::StateSharding expert_sharding_of(const Run& run, const mesh::Coordinates& at);
 // The same for the rank with this number among them (mesh::expert_replica_of).
-mesh::StateSharing sharing_of_expert_replica(const Run& run, std::int64_t expert_replica);
+mesh::StateSharding sharding_of_expert_replica(const Run& run, std::int64_t expert_replica);
 
 // Whether any weights' gradients are summed over ranks and their updates gathered.
 bool has_replicas(const Run& run);

@@ -45,7 +45,7 @@ struct Run {
 
   model::Precision precision = model::Precision::BF16;
   mesh::Mesh mesh;
-  schedule::ReplicaStates states = schedule::ReplicaStates::Whole;  // what each replica keeps
+  schedule::ReplicaSharding replica_sharding = schedule::ReplicaSharding::None;  // what each replica keeps
   Machine machine;
   int threads = 1;  // per rank
   model::KernelSetting kernels;

@@ -21,11 +21,11 @@ struct StageCosts {
 };
 
 struct Request {
-  int devices = 1;             // p
-  std::vector<int> slices{1};  // n, one per micro-batch; its size is m
-  int chunks = 0;              // v, stages per device; 0: the schedule's default
-  int group = 0;               // slices per group of interleaved slimpipe; 0: automatic
-  double latency = 0;          // transfer time in forwards, for automatic choices; 0: unknown
+  int devices = 1;                  // p
+  std::vector<int> slices{1};       // n, one per micro-batch; its size is m
+  int chunks = 0;                   // v, stages per device; 0: the schedule's default
+  int group = 0;                    // slices per group of interleaved slimpipe; 0: automatic
+  double transfer_in_forwards = 0;  // transfer time in forwards, for automatic choices; 0: unknown
   StageCosts costs = {};
 
   int micro_batches() const { return static_cast<int>(slices.size()); }

@@ -38,7 +38,7 @@ class Ledger {
         visits_(std::ranges::count(list_.ops, OpKind::VocabularyLoss, &Op::kind) > 0) {
     for (const Op& op : list_.ops) {
       if (op.kind == OpKind::Forward) stages_.insert(op.key.stage);
-      if (op.kind == OpKind::ReleaseWeights) passing_.insert(op.key.stage);
+      if (op.kind == OpKind::ReleaseWeights) sharded_.insert(op.key.stage);
     }
   }
 
@@ -74,7 +74,7 @@ class Ledger {
       visit_action(op, event, costs_.record(op.key));
     }
     if (op.kind == OpKind::VocabularyLoss) visit_vocabulary(op, event);
-    if (passing_.contains(op.key.stage)) visit_passing(op, event);
+    if (sharded_.contains(op.key.stage)) visit_sharded(op, event);
     if (lane_of(op.kind) == schedule::Lane::Compute) empty_queues(op, event.start);
     if (is_send(op.kind)) hold(event.start, std::max(event.end, next_posted(op)), op.bytes, Held::Buffers);
     if (is_receive(op.kind)) hold(event.start, event.end, op.bytes, Held::Buffers);
@@ -86,7 +86,7 @@ class Ledger {
   }
 
   // As for copies, memory is allocated where a gather is issued and freed where an op awaits a REDUCE_GRAD.
-  void visit_passing(const Op& op, const Event& event) {
+  void visit_sharded(const Op& op, const Event& event) {
     const StageBytes bytes = costs_.stage(op.key.stage);
     if (op.kind == OpKind::GatherWeights) changes_.push_back({reached_, bytes.weights, Held::Weights, true});
     if (op.kind == OpKind::ReleaseWeights) add(reached_, -bytes.weights, Held::Weights);
@@ -208,8 +208,8 @@ class Ledger {
   const Costs& costs_;
   const bool visits_;          // the vocabulary is sharded: LOSS produces the loss gradient
   std::set<int> stages_;       // stages with forwards on this device
-  std::set<int> passing_;      // stages that release their weights
-  std::set<int> contributed_;  // passing stages with gradients so far
+  std::set<int> sharded_;      // stages that release their weights
+  std::set<int> contributed_;  // stages of sharded weights with gradients so far
   std::vector<Change> changes_;
   std::map<std::pair<schedule::Key, int>, Seconds> handed_over_;  // [key, towards] end of the producer
   struct Receives {

@@ -40,6 +40,8 @@ struct ResultOptions {
   bool memory_samples = false;  // bytes over time, not only the peaks
 };
 
+inline constexpr ResultOptions kTotals{.imbalance = false, .memory = false, .timeline = false};
+
 // Simulates and accounts.
 Result evaluate(const schedule::Program& program, const Costs& costs, const ResultOptions& options = {});
 

@@ -123,7 +123,7 @@ TEST(ConvertData, EndsDocumentsWithATokenWhenAsked) {
 
 TEST(ConvertData, MasksWhatIsNotLearntOfConversations) {
   const Scratch scratch;
-  std::string lines, tokens, learnt;
+  std::string lines, tokens, in_loss;
   for (int i = 0; i < 200; ++i) {
     if (i >= 150) {
       const std::string answer = "n" + std::to_string(i);
@@ -132,11 +132,11 @@ TEST(ConvertData, MasksWhatIsNotLearntOfConversations) {
       const std::string before = "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\n",
                         after = answer + "<|im_end|>\n";
       tokens += before + after;
-      learnt += std::string(before.size(), 0) + std::string(after.size(), 1);
+      in_loss += std::string(before.size(), 0) + std::string(after.size(), 1);
     } else {
       lines += "{\"text\": \"plain\"}\n";
       tokens += "plain";
-      learnt += std::string(5, 1);
+      in_loss += std::string(5, 1);
     }
   }
   scratch.write("x.jsonl", lines);
@@ -150,7 +150,7 @@ TEST(ConvertData, MasksWhatIsNotLearntOfConversations) {
     EXPECT_EQ(std::filesystem::exists(prefix + ".mask"), loss == "assistant");
     EXPECT_EQ(said.find("of them targets") != std::string::npos, loss == "assistant") << said;
   }
-  EXPECT_EQ(scratch.read("assistant.mask"), learnt);
+  EXPECT_EQ(scratch.read("assistant.mask"), in_loss);
 }
 
 // Encoded alone, each part would begin with a space that the conversation does not have.

@@ -71,13 +71,13 @@ TEST(TextBlocks, OfBytesThatAreNoUtf8AreCutAnywhere) {
   EXPECT_EQ(blocks_of(bytes, 10, false).front().size(), 17u);
 }
 
-// The text of each document; learnt parts in brackets if some are not.
+// The text of each document; targets in brackets if some tokens are not.
 std::vector<std::string> texts_of(std::string_view lines, const JsonDocuments& documents = {}) {
   std::vector<std::string> texts;
   for (const auto& parts : documents_of_json_lines(lines, documents, "x.jsonl", 10)) {
     std::string& text = texts.emplace_back();
     for (const TextPart& part : parts)
-      text += parts.size() > 1 && part.learnt ? "[" + part.text + "]" : part.text;
+      text += parts.size() > 1 && part.in_loss ? "[" + part.text + "]" : part.text;
   }
   return texts;
 }

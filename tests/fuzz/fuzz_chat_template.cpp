@@ -11,13 +11,13 @@ namespace {
 void take(std::string_view input) {
   const ChatTemplate chat(input, "fuzz");
   std::string text;
-  bool learnt = false;
+  bool in_loss = false;
   for (const TextPart& part : chat.render({{"user", "why?"}, {"assistant", "because"}}, false)) {
     text += part.text;
-    learnt |= part.learnt;
+    in_loss |= part.in_loss;
   }
-  if (text.find("because") == text.npos || !learnt)
-    throw std::logic_error("an answer is not there to be learnt");
+  if (text.find("because") == text.npos || !in_loss)
+    throw std::logic_error("no token of an answer is a target");
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ void take(std::string_view input) {
   const double seconds =
       step_cost(question.workload, layout, question.cluster.hardware, question.cluster.engine).total();
   if (!std::isfinite(seconds) || seconds <= 0) throw std::logic_error("a step takes no time");
-  if (fit_memory(question.workload, layout, question.cluster.limit, /*fixed=*/true).fullest.total() <= 0)
+  if (fit_memory(question.workload, layout, question.cluster.limit).fullest.total() <= 0)
     throw std::logic_error("a device holds nothing");
   settings_of(*question.cluster.trainer, question.workload, layout);
 }

@@ -202,27 +202,27 @@ TEST(Mesh, TheThinnestShardGroupIsTheOneThatTryingAllFinds) {
       experts.push_back(expert_replica_of(mesh, at));
     }
     const auto expect_spread = [&](const std::vector<std::int64_t>& replicas, int kinds, int shards,
-                                   const SharingSpread& found) {
-      Groups sharing, copying;
+                                   const ShardingSpread& found) {
+      Groups sharding, copying;
       for (std::int64_t rank = 0; rank < mesh.world(); ++rank) {
         const std::int64_t stage = rank / mesh.ranks_per_stage();
         const std::int64_t kind = rank % mesh.ranks_per_stage() % kinds;
         const std::int64_t replica = replicas[static_cast<std::size_t>(rank)];
-        sharing[{stage, kind, replica / shards}].push_back(rank);
+        sharding[{stage, kind, replica / shards}].push_back(rank);
         copying[{stage, kind, replica % shards}].push_back(rank);
       }
       const std::string where = print_mesh(mesh) + " " + std::to_string(shards);
-      expect_worst(sharing, 8, found.shards, where);
+      expect_worst(sharding, 8, found.shards, where);
       expect_worst(copying, 8, found.copies, where);
     };
     for (int shards = 1; shards <= mesh.ranks_per_stage(); ++shards) {
       if (mesh.expert == 1 && mesh.replicas() % shards == 0)
-        expect_spread(dense, mesh.tensor, shards, thinnest_sharing(mesh, shards, 8));
+        expect_spread(dense, mesh.tensor, shards, thinnest_sharding(mesh, shards, 8));
       if (mesh.expert_replicas() % shards == 0)
-        expect_spread(experts, mesh.expert, shards, thinnest_expert_sharing(mesh, shards, 8));
+        expect_spread(experts, mesh.expert, shards, thinnest_expert_sharding(mesh, shards, 8));
     }
   }
-  const NodeSpread far = thinnest_sharing({.context = 8, .data = 8}, 8, 8).shards;
+  const NodeSpread far = thinnest_sharding({.context = 8, .data = 8}, 8, 8).shards;
   EXPECT_EQ(far.nodes, 8) << "the data ranks of one context rank";
 }
 

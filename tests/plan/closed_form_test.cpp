@@ -99,7 +99,7 @@ TEST(ClosedForm, OfMemoryIsNearTheTrainersPredictionOverRandomLayouts) {
     run.program = run::program_of(run);
     const model::MemoryTable predicted = run::predict_memory(run, run.program);
     const Bytes trainers = predicted[run::fullest_device(predicted)].total();
-    const Bytes closed = fit_memory(workload, layout, 1e15, /*fixed=*/true).fullest.total();
+    const Bytes closed = fit_memory(workload, layout, 1e15).fullest.total();
     const double error = static_cast<double>(closed) / static_cast<double>(trainers) - 1;
     near += std::abs(error) <= 0.02;
     fair += std::abs(error) <= 0.05;

@@ -79,9 +79,9 @@ TEST(DeviceMemory, ExpertsHaveNoMoreStatesThanADeviceHolds) {
   Layout layout{.mesh = {.expert = 8, .data = 8}};
   const model::LocalParameters held{.dense = 80, .expert = 10, .expert_replicas = 1};
   EXPECT_EQ(stepped_parameters(layout, held), 10 + 10);
-  layout.shared.group = 4;
+  layout.sharded.group = 4;
   EXPECT_EQ(stepped_parameters(layout, held), 20 + 10);
-  layout.shared.group = 1;
+  layout.sharded.group = 1;
   EXPECT_EQ(stepped_parameters(layout, held), 80 + 10);
 }
 

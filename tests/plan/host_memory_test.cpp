@@ -19,7 +19,7 @@ Workload long_sequences() { return {find_model("llama-7b"), 32768, 64}; }
 Candidate offloaded(const mesh::Mesh& mesh) {
   Candidate candidate{
       .layout = {.mesh = mesh, .slices = 16, .keep = model::keep_of(model::Policy::None), .offload = 1}};
-  candidate.memory = fit_memory(long_sequences(), candidate.layout, 1e15, /*fixed=*/true);
+  candidate.memory = fit_memory(long_sequences(), candidate.layout, 1e15);
   return candidate;
 }
 
@@ -42,7 +42,7 @@ TEST(HostMemory, OfAProcessorHoldsTheTensorsToo) {
   const Candidate all = offloaded({.pipeline = 2});
   Candidate none = all;
   none.layout.offload = 0;
-  none.memory = fit_memory(w, none.layout, 1e15, /*fixed=*/true);
+  none.memory = fit_memory(w, none.layout, 1e15);
   const double limit = as_double(none.memory.fullest.total() + all.memory.fullest.total()) / 2;
   Cluster on = node_of("this-machine", 2, limit);
   on.hardware.device.memory_gb = limit / 1e9;
@@ -50,7 +50,7 @@ TEST(HostMemory, OfAProcessorHoldsTheTensorsToo) {
   on.hardware.node.host_memory_gb = 2 * limit / 1e9;
   EXPECT_GE(bytes_on_a_host(w, on, all), bytes_on_a_host(w, on, none)) << "nothing leaves the memory";
   Candidate some = all;
-  some.memory = fit_memory(w, some.layout, limit, /*fixed=*/false);
+  some.memory = fit_with_least_offload(w, some.layout, limit);
   some.layout.offload = some.memory.offload;
   ASSERT_TRUE(some.memory.fits);
   EXPECT_FALSE(host_holds(w, on, some));
@@ -77,7 +77,7 @@ TEST(HostMemory, ASmallerShareIsOfferedOnlyWhereTheDevicesHaveRoomForTheRest) {
   Candidate candidate = offloaded({.pipeline = 8});
   Layout half = candidate.layout;
   half.offload = 0.5;
-  const double needed = as_double(fit_memory(w, half, 1e15, /*fixed=*/true).fullest.total());
+  const double needed = as_double(fit_memory(w, half, 1e15).fullest.total());
   Plan plan{w, node_of("h800", 8, needed + 1), {}};
   plan.cluster.hardware.node.host_memory_gb = 0.505e-9 * bytes_on_a_host(w, plan.cluster, candidate);
   const std::string offer = "or less on these: offload 50 % of the records";

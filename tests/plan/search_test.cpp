@@ -69,8 +69,8 @@ TEST(Search, FindsWhatAPlainWalkThroughAllCandidatesFindsAndCountsTheSame) {
     auto why = reject(w, layout, on.hardware.node.gpus);
     const bool reached = !reject_mesh(w, layout.mesh, on.hardware.node.gpus) &&
                          !reject_batch(w, layout.mesh, layout.micro_batch);
-    if (reached && repeats_another(layout)) why = Rejection::Schedule;
-    const FittedMemory memory = why ? FittedMemory{} : fit_memory(w, layout, on.limit, false);
+    if (reached && repeats_another(layout)) why = Rejection::Duplicate;
+    const FittedMemory memory = why ? FittedMemory{} : fit_with_least_offload(w, layout, on.limit);
     if (!why && !memory.fits) why = Rejection::DeviceMemory;
     layout.offload = memory.offload;
     if (!why && !host_holds(w, on, {.layout = layout, .memory = memory})) why = Rejection::HostMemory;
@@ -119,11 +119,11 @@ TEST(Search, TheLeastShareThatFitsIsOffloaded) {
   layout.slices = 64;
   layout.chunks = 5;
   layout.keep = model::keep_of(model::Policy::Balanced);
-  const FittedMemory fitted = fit_memory(w, layout, 75e9, false);
+  const FittedMemory fitted = fit_with_least_offload(w, layout, 75e9);
   ASSERT_TRUE(fitted.fits);
   ASSERT_GT(fitted.offload, 0.01);
   layout.offload = fitted.offload - 0.01;
-  EXPECT_FALSE(fit_memory(w, layout, 75e9, true).fits);
+  EXPECT_FALSE(fit_memory(w, layout, 75e9).fits);
 }
 
 TEST(Search, ASequenceHasTwoPiecesForEachContextRankAsItsRunHas) {
@@ -210,8 +210,8 @@ TEST(Search, WhatWouldFitIsNoMeshThatIsRefused) {
     Layout wider = layout;
     wider.mesh.context = 32;
     Cluster on = cluster(16);
-    on.limit = as_double(fit_memory(w, wider, 1e30, /*fixed=*/true).fullest.total());
-    return what_would_fit(w, on, {.layout = layout, .memory = fit_memory(w, layout, on.limit, true)});
+    on.limit = as_double(fit_memory(w, wider, 1e30).fullest.total());
+    return what_would_fit(w, on, {.layout = layout, .memory = fit_memory(w, layout, on.limit)});
   };
   EXPECT_NE(ways(102400).find("cp 32 on 2 times the devices"), std::string::npos) << ways(102400);
   EXPECT_EQ(ways(100000).find("cp 32"), std::string::npos) << "64 pieces do not divide it";

@@ -230,13 +230,13 @@ TEST(StepCost, GatheredWeightsAreAsWideAsThePrecisionHasThem) {
 TEST(StepCost, ExpertsAreSharedOutOverTheRanksThatHaveTheSame) {
   const sim::Hardware hardware = read_hardware("h800");
   const sim::Engine engine{.folded_experts = true};
-  const auto cost = [&](const mesh::Mesh& mesh, const SharedWeights& shared, std::int64_t ffn = 14336) {
+  const auto cost = [&](const mesh::Mesh& mesh, const ShardedWeights& shared, std::int64_t ffn = 14336) {
     Workload w = workload("mixtral-8x7b", 8192, 64);
     w.model.shape.ffn = ffn;
-    return step_cost(w, {.mesh = mesh, .schedule = ScheduleKind::OneFOneB, .shared = shared}, hardware,
+    return step_cost(w, {.mesh = mesh, .schedule = ScheduleKind::OneFOneB, .sharded = shared}, hardware,
                      engine);
   };
-  const SharedWeights all{.on = true}, copies{.on = true, .group = 4}, whole{.group = 1};
+  const ShardedWeights all{.on = true}, copies{.on = true, .group = 4}, whole{.group = 1};
   const mesh::Mesh together{.data = 8}, apart{.expert = 8, .data = 8}, pairs{.expert = 2, .data = 8};
   for (const mesh::Mesh& mesh : {apart, pairs})
     EXPECT_NEAR(cost(mesh, all).optimizer / cost(together, all).optimizer, 1, 1e-9);

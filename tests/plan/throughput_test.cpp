@@ -48,7 +48,7 @@ TEST(Throughput, ARowBecomesAWorkloadALayoutAndNamesOfFiles) {
   EXPECT_EQ(timed.engine, "fsdp2");  // the typical one of sharded weights, since no file names the source
   EXPECT_EQ(timed.workload.model.shape.ffn, 11008);
   EXPECT_EQ(timed.layout.mesh.data, 8);
-  EXPECT_TRUE(timed.layout.shared.on);
+  EXPECT_TRUE(timed.layout.sharded.on);
   EXPECT_EQ(micro_batches(timed.workload, timed.layout), 1);
   EXPECT_EQ(table.runs[0].published, 2.5);
 }
@@ -182,12 +182,12 @@ TEST(Throughput, WordsOfRecomputationNameTensors) {
 }
 
 TEST(Throughput, WordsOfSharingGiveTheGroup) {
-  EXPECT_FALSE(shared_weights("zero1 over 8 ranks, replicated beyond", 64, 8).on);
-  EXPECT_EQ(shared_weights("zero1 over 8 ranks, replicated beyond", 64, 8).group, 8);
-  EXPECT_TRUE(shared_weights("fsdp2 full (zero3) over 32", 32, 8).on);
-  EXPECT_EQ(shared_weights("fsdp2 full (zero3) over 32", 32, 8).group, 0);
-  EXPECT_EQ(shared_weights("hsdp (fsdp full in node x DP)", 64, 4).group, 4);
-  EXPECT_FALSE(shared_weights("fsdp shard_grad_op (zero2)", 64, 8).regathers);
+  EXPECT_FALSE(sharded_weights("zero1 over 8 ranks, replicated beyond", 64, 8).on);
+  EXPECT_EQ(sharded_weights("zero1 over 8 ranks, replicated beyond", 64, 8).group, 8);
+  EXPECT_TRUE(sharded_weights("fsdp2 full (zero3) over 32", 32, 8).on);
+  EXPECT_EQ(sharded_weights("fsdp2 full (zero3) over 32", 32, 8).group, 0);
+  EXPECT_EQ(sharded_weights("hsdp (fsdp full in node x DP)", 64, 4).group, 4);
+  EXPECT_FALSE(sharded_weights("fsdp shard_grad_op (zero2)", 64, 8).regathers);
 }
 
 TEST(Throughput, WordsOfHardwareGiveTheNetworksRate) {
@@ -208,7 +208,7 @@ TEST(Throughput, ExpertRanksShareTheStatesOfTheirExpertsWithThoseThatHaveTheSame
   const auto memory = [&](int expert_ranks) {
     return run_memory(workload, {.mesh = {.expert = expert_ranks, .data = 8},
                                  .schedule = ScheduleKind::OneFOneB,
-                                 .shared = {.on = true}});
+                                 .sharded = {.on = true}});
   };
   EXPECT_NEAR(memory(8).states / memory(1).states, 1, 1e-9);
   EXPECT_LT(memory(8).working, memory(1).working) << "an eighth of the experts is gathered";
@@ -220,12 +220,12 @@ TEST(Throughput, SharedWeightsThatCannotHideAreSeenAndGroupsInANodeAreCheaper) {
   timed.layout.mesh.data = 64;
   timed.workload.global_batch = 128;
   const Seconds over_all = cost_of(timed, known).gradients;
-  timed.layout.shared.group = 8;
+  timed.layout.sharded.group = 8;
   EXPECT_LT(cost_of(timed, known).gradients, over_all);
-  timed.layout.shared.group = 0;
-  timed.layout.shared.regathers = false;
+  timed.layout.sharded.group = 0;
+  timed.layout.sharded.regathers = false;
   EXPECT_LT(cost_of(timed, known).gradients, over_all);
-  timed.layout.shared.on = false;
+  timed.layout.sharded.on = false;
   timed.layout.mesh.data = 1;
   timed.workload.global_batch = 2;
   EXPECT_EQ(cost_of(timed, known).gradients, 0);
@@ -242,7 +242,7 @@ TEST(Throughput, WhatIsRecomputedIsOfTheStatesAndExpertsThatTheEngineHas) {
     ASSERT_EQ(table.runs.size(), 1u) << table.refused.at(0).reason;
     const TimedCase& timed = table.runs[0].timed;
     EXPECT_TRUE(timed.layout.cut_experts);
-    EXPECT_EQ(timed.layout.shared.group, 0) << "shared weights have shared states";
+    EXPECT_EQ(timed.layout.sharded.group, 0) << "sharded weights have shared states";
     EXPECT_GT(timed.layout.recomputed, 0);
     EXPECT_LT(timed.layout.recomputed, 1);
     const sim::Hardware& hardware = find_hardware(known.hardware, timed.hardware);

@@ -104,7 +104,7 @@ TEST(Torchtitan, CopiesOfShardedStatesTakeTheirBytesAndSumTheirGradientsOverAll)
   for (const int copies : {2, 4, 8}) {
     const TitanRead some = parallel(
         "tensor_parallel_degree = 2\ndata_parallel_replicate_degree = " + std::to_string(copies) + "\n");
-    EXPECT_EQ(some.layout.shared.group * copies, 32);
+    EXPECT_EQ(some.layout.sharded.group * copies, 32);
     EXPECT_NEAR(static_cast<double>(some.candidate.memory.fullest.optimizer),
                 copies * static_cast<double>(one.candidate.memory.fullest.optimizer), 10);
     EXPECT_GT(some.candidate.memory.fullest.weights, one.candidate.memory.fullest.weights);

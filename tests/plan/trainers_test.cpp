@@ -55,7 +55,7 @@ TEST(Trainers, ASearchHasOnlyWhatTheTrainerCanDo) {
       EXPECT_EQ(layout.offload, 0);
       EXPECT_FALSE(layout.vocabulary_parallel);
       EXPECT_EQ(80 % stages_of(layout), 0);
-      EXPECT_EQ(layout.shared.on, name == "torchtitan" && layout.mesh.replicas() > 1);
+      EXPECT_EQ(layout.sharded.on, name == "torchtitan" && layout.mesh.replicas() > 1);
     }
     EXPECT_GT(seen.size(), 1);
   }
@@ -155,7 +155,7 @@ TEST(Trainers, CopiesOfAllWeightsAreTorchtitansDdpWhichIsNotPredicted) {
   const auto refusal = [&](const char* name, std::int64_t group, int replicas) {
     const Layout layout{.mesh = {.data = replicas},
                         .schedule = ScheduleKind::OneFOneB,
-                        .shared = {.on = name == std::string("torchtitan"), .group = group}};
+                        .sharded = {.on = name == std::string("torchtitan"), .group = group}};
     return refusal_of(*find_trainer(name), workload, layout).value_or("");
   };
   EXPECT_NE(refusal("torchtitan", 1, 8).find("DDP"), std::string::npos);

@@ -24,7 +24,7 @@ namespace {
 using schedule::OpKind;
 
 schedule::Program with_replicas(const schedule::Program& program) {
-  return add_replica_sync(program, {.states = schedule::ReplicaStates::Passing,
+  return add_replica_sync(program, {.sharding = schedule::ReplicaSharding::Weights,
                                     .gradient_bytes = [](int) { return Bytes{4000}; },
                                     .weight_bytes = [](int) { return Bytes{2000}; }});
 }

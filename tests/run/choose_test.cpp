@@ -162,7 +162,7 @@ TEST(Choose, ShardsTheVocabularyOfAScheduleFileThatKeepsStep) {
   }
 }
 
-// Passing weights only where nothing less fits, and only where nothing is given.
+// Sharded weights only where nothing less fits, and only where nothing is given.
 TEST(Choose, SharesStatesAndPassesWeightsOnWhereOnlyThatFits) {
   const auto with = [](const std::string& limit, const std::string& shard) {
     return resolve(changed([&](Options& o) {
@@ -178,7 +178,7 @@ TEST(Choose, SharesStatesAndPassesWeightsOnWhereOnlyThatFits) {
   };
   const run::Run roomy = with("1 GiB", "auto");
   EXPECT_EQ(roomy.options.parallel.shard, "optimizer");
-  EXPECT_EQ(roomy.states, schedule::ReplicaStates::Shared);
+  EXPECT_EQ(roomy.replica_sharding, schedule::ReplicaSharding::Optimizer);
   const run::Run full = resolve([&] {
     Options options = roomy.options;
     options.memory.policy = "full";
@@ -190,7 +190,8 @@ TEST(Choose, SharesStatesAndPassesWeightsOnWhereOnlyThatFits) {
   EXPECT_TRUE(fits(tight));
   EXPECT_NE(tight.note(Topic::Memory).find("shard weights"), std::string::npos) << tight.note(Topic::Memory);
   EXPECT_THROW(with(less, "optimizer"), NoAnswer);
-  EXPECT_EQ(resolve(changed([](auto&) {})).states, schedule::ReplicaStates::Whole) << "nothing to share";
+  EXPECT_EQ(resolve(changed([](auto&) {})).replica_sharding, schedule::ReplicaSharding::None)
+      << "nothing to share";
 }
 
 }  // namespace

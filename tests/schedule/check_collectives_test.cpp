@@ -163,9 +163,10 @@ TEST(CheckCollectives, PassingWeightsAreThereForTwoStagesAtATime) {
 
 // Whatever is taken from a legal program of replicas, check finds it.
 TEST(CheckCollectives, FindEveryMissingCollectiveAndWait) {
-  for (const ReplicaStates states : {ReplicaStates::Shared, ReplicaStates::Passing}) {
+  for (const ReplicaSharding sharding : {ReplicaSharding::Optimizer, ReplicaSharding::Weights}) {
     Lowering options;
-    options.replicas = {.states = states, .gradient_bytes = [](int) { return Bytes{8}; }, .weight_bytes = {}};
+    options.replicas = {
+        .sharding = sharding, .gradient_bytes = [](int) { return Bytes{8}; }, .weight_bytes = {}};
     const Program program = lower(generate("breadth-first", request(2, 4, 1, 3)), options);
     ASSERT_EQ(first_finding(program), "legal");
     for (int device = 0; device < 2; ++device) {

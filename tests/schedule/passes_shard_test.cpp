@@ -15,10 +15,11 @@
 namespace penstock::schedule {
 namespace {
 
-constexpr ReplicaStates kStates[] = {ReplicaStates::Whole, ReplicaStates::Shared, ReplicaStates::Passing};
+constexpr ReplicaSharding kStates[] = {ReplicaSharding::None, ReplicaSharding::Optimizer,
+                                       ReplicaSharding::Weights};
 
-ReplicaSync replicas(ReplicaStates states) {
-  return {.states = states,
+ReplicaSync replicas(ReplicaSharding sharding) {
+  return {.sharding = sharding,
           .gradient_bytes = [](int stage) { return Bytes{4 * (stage + 1)}; },
           .weight_bytes = [](int stage) { return Bytes{2 * (stage + 1)}; }};
 }
@@ -29,20 +30,20 @@ template <class Visit>
 void for_examples(Visit visit) {
   for (const Schedule& schedule : example_schedules()) {
     const Program before = lower(schedule, {.optimizer_step = false});
-    for (const ReplicaStates states : kStates)
-      visit(before, add_replica_sync(before, replicas(states)), states);
+    for (const ReplicaSharding sharding : kStates)
+      visit(before, add_replica_sync(before, replicas(sharding)), states);
   }
 }
 
 TEST(ReplicaSync, WithoutReplicasNothingChanges) {
   for (const Schedule& schedule : example_schedules()) {
     const Program before = lower(schedule);
-    EXPECT_EQ(add_replica_sync(before, {.states = ReplicaStates::Passing}), before);
+    EXPECT_EQ(add_replica_sync(before, {.sharding = ReplicaSharding::Weights}), before);
   }
 }
 
 TEST(ReplicaSync, EveryStageOfADeviceIsReducedOnceAndGatheredOnceAndTheRestIsAsBefore) {
-  for_examples([](const Program& before, const Program& after, ReplicaStates states) {
+  for_examples([](const Program& before, const Program& after, ReplicaSharding sharding) {
     for (int device = 0; device < after.device_count(); ++device) {
       std::multiset<int> reduced, gathered, released;
       std::set<int> stages;
@@ -58,17 +59,17 @@ TEST(ReplicaSync, EveryStageOfADeviceIsReducedOnceAndGatheredOnceAndTheRestIsAsB
       }
       const std::multiset<int> each(stages.begin(), stages.end());
       EXPECT_EQ(reduced, each);
-      if (states != ReplicaStates::Passing) {
-        EXPECT_EQ(gathered, states == ReplicaStates::Shared ? each : std::multiset<int>());
+      if (sharding != ReplicaSharding::Weights) {
+        EXPECT_EQ(gathered, sharding == ReplicaSharding::Optimizer ? each : std::multiset<int>());
       }
-      EXPECT_EQ(released, states == ReplicaStates::Passing ? gathered : std::multiset<int>());
+      EXPECT_EQ(released, sharding == ReplicaSharding::Weights ? gathered : std::multiset<int>());
       EXPECT_EQ(rest.devices[device], before.devices[device]) << after.name;
     }
   });
 }
 
 TEST(ReplicaSync, GradientsAreReducedBeforeTheComputeAfterTheLastBackwardOfTheirStage) {
-  for_examples([](const Program&, const Program& after, ReplicaStates) {
+  for_examples([](const Program&, const Program& after, ReplicaSharding) {
     for (const DeviceProgram& device : after.devices) {
       for (std::uint32_t i = 0; i < device.ops.size(); ++i) {
         if (device.ops[i].kind != OpKind::ReduceGradients) continue;
@@ -86,8 +87,8 @@ TEST(ReplicaSync, GradientsAreReducedBeforeTheComputeAfterTheLastBackwardOfTheir
 }
 
 TEST(ReplicaSync, GathersComeFirstInTheOrderOfUse) {
-  for_examples([](const Program&, const Program& after, ReplicaStates states) {
-    if (states == ReplicaStates::Passing) return;
+  for_examples([](const Program&, const Program& after, ReplicaSharding sharding) {
+    if (sharding == ReplicaSharding::Weights) return;
     for (const DeviceProgram& device : after.devices) {
       std::vector<int> gathered, used;
       for (const Op& op : device.ops) {
@@ -133,8 +134,8 @@ Passing passing_of(const DeviceProgram& device) {
 }
 
 TEST(ReplicaSync, PassingWeightsAreThereForTwoStagesAtATime) {
-  for_examples([](const Program&, const Program& after, ReplicaStates states) {
-    if (states != ReplicaStates::Passing) return;
+  for_examples([](const Program&, const Program& after, ReplicaSharding sharding) {
+    if (sharding != ReplicaSharding::Weights) return;
     for (const DeviceProgram& device : after.devices) EXPECT_LE(passing_of(device).most, 2u) << after.name;
   });
 }
@@ -143,7 +144,7 @@ TEST(ReplicaSync, BreadthFirstGathersEachStageTwiceAndDepthFirstForEveryMicroBat
   constexpr int m = 8, v = 4;
   const auto gathers = [&](const char* name) {
     const Program program =
-        lower(generate(name, request(2, m, 1, v)), {.replicas = replicas(ReplicaStates::Passing)});
+        lower(generate(name, request(2, m, 1, v)), {.replicas = replicas(ReplicaSharding::Weights)});
     int sum = 0;
     for (const auto& [stage, count] : passing_of(program.devices[0]).gathers) sum += count;
     return sum;
@@ -153,8 +154,8 @@ TEST(ReplicaSync, BreadthFirstGathersEachStageTwiceAndDepthFirstForEveryMicroBat
 }
 
 TEST(ReplicaSync, OfTheShardedVocabularyIsAUnitOfItsOwn) {
-  for (const ReplicaStates states : kStates) {
-    Lowering options{.replicas = replicas(states)};
+  for (const ReplicaSharding sharding : kStates) {
+    Lowering options{.replicas = replicas(sharding)};
     options.vocabulary.parallel = true;
     const Program program = lower(generate("slimpipe", request(3, 2, 4, 2)), options);
     EXPECT_EQ(first_finding(program), "legal") << to_text(program);
@@ -166,7 +167,7 @@ TEST(ReplicaSync, OfTheShardedVocabularyIsAUnitOfItsOwn) {
         });
       };
       EXPECT_EQ(count(OpKind::ReduceGradients), 1);
-      EXPECT_EQ(count(OpKind::GatherWeights), states == ReplicaStates::Whole ? 0 : 1);
+      EXPECT_EQ(count(OpKind::GatherWeights), sharding == ReplicaSharding::None ? 0 : 1);
     }
     EXPECT_EQ(RandomExecution(program, 7).run(), "");
   }
@@ -175,8 +176,8 @@ TEST(ReplicaSync, OfTheShardedVocabularyIsAUnitOfItsOwn) {
 TEST(ReplicaSync, LoweredProgramsAreLegalComeBackFromTextAndRunInAnyOrder) {
   std::uint32_t seed = 0;
   for (const Schedule& schedule : example_schedules()) {
-    for (const ReplicaStates states : kStates) {
-      Lowering options{.replicas = replicas(states)};
+    for (const ReplicaSharding sharding : kStates) {
+      Lowering options{.replicas = replicas(sharding)};
       options.gradients.tied_embeddings = seed % 2 == 0 && schedule.name != "dualpipe";
       const Program program = lower(schedule, options);
       EXPECT_EQ(first_finding(program), "legal") << to_text(program);

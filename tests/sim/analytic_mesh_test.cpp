@@ -162,7 +162,7 @@ TEST(AnalyticCosts, AStepOverSharedWeightsPassesOverAShareOfThem) {
   };
   const Engine& engine = kPenstock;
   const double states = bytes();
-  work.passing = {{1, 1}, {1, 1}};
+  work.sharded_weights = {{1, 1}, {1, 1}};
   const double shared = bytes();
   EXPECT_NEAR(states / shared,
               (engine.gradient_passes + engine.optimizer_bytes / 4) /

@@ -184,9 +184,9 @@ TEST(Optimizer, GoesOnFromItsMomentsAndCountAsIfNeverStopped) {
 }
 
 // What one of several replicas holds of `whole`.
-nn::Parameter share_of(const nn::Parameter& whole, const mesh::StateSharing& sharing) {
+nn::Parameter share_of(const nn::Parameter& whole, const mesh::StateSharding& sharding) {
   nn::Parameter part = whole;
-  part.sharing = sharing;
+  part.sharding = sharding;
   part.master = part.own_part(whole.master).clone();
   return part;
 }

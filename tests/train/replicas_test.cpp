@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data parallelism: the bits of one replica for every number of replicas, every mesh and every sharing of the
-// states; and the memory that was predicted.
+// Data parallelism: the bits of one replica for every number of replicas, every mesh and every sharding of
+// the states; and the memory that was predicted.
 #include <gtest/gtest.h>
 
 #include "backend/memory.h"

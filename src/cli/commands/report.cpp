@@ -27,7 +27,7 @@ std::vector<report::Run> runs_of_source(const std::string& source) {
   if (std::filesystem::is_directory(source, error)) return runs_of_directory(source);
   SimulateFlags flags;
   flags.schedule.file = source;
-  flags.report = source;
+  flags.memory_samples = true;
   report::Run run = run_of(simulate_source(flags, {}));
   run.name = source;
   return {run};

@@ -150,8 +150,10 @@ void add_simulate_command(CLI::App& program, Exit& exit_code) {
   command->add_option("--report", flags->report, "write an HTML report here");
   command->add_option("--trace", flags->trace, "write a Chrome trace here");
   take_run_keys(*command);
-  command->callback(
-      [command, flags, &exit_code] { exit_code = carry_out_simulation(*flags, command->remaining()); });
+  command->callback([command, flags, &exit_code] {
+    flags->memory_samples = !flags->report.empty() || !flags->trace.empty();
+    exit_code = carry_out_simulation(*flags, command->remaining());
+  });
 }
 
 }  // namespace penstock::cli

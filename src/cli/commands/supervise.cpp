@@ -30,8 +30,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kLongestRecord = std::size_t{1} << 32;
-
 struct SuperviseFlags {
   int restarts = 100;
   std::vector<std::string> command;
@@ -99,7 +97,7 @@ bool has_a_step(const std::string& directory, const Recorded& recorded) try {
 // Returns attempts.json of a run that continues; empty for one that begins anew.
 std::string attempts_before(const std::string& directory, const Recorded& recorded) {
   if (!has_a_step(directory, recorded)) return {};
-  return files::read_text_if_there(path_in(directory, files::kAttempts), kLongestRecord).value_or("");
+  return files::read_text_if_there(path_in(directory, files::kAttempts), files::kLongestRecord).value_or("");
 }
 
 // `recorded`: in, records of earlier attempts as far as known; out, with this attempt's.
@@ -192,7 +190,7 @@ void record(Write&& write) try {
 // Adds the attempts to the summary and page that the last attempt wrote without them.
 void tell_of_attempts(const std::string& directory, const std::string& attempts) {
   const std::string path = path_in(directory, files::kSummary);
-  if (const auto summary = files::read_text_if_there(path, kLongestRecord))
+  if (const auto summary = files::read_text_if_there(path, files::kLongestRecord))
     files::write_atomically(path, with_time_use(*summary, attempts));
   std::error_code error;
   if (!fs::exists(path_in(directory, files::kReport), error)) return;

@@ -58,7 +58,7 @@ struct Block {
 struct Encoded {
   std::vector<std::byte> tokens;
   std::vector<std::size_t> ends;
-  std::string learnt;  // one byte per token: 1 if it is a target, otherwise 0
+  std::string in_loss;  // one byte per token: 1 if it is a target, otherwise 0
   std::size_t source_bytes = 0;
 };
 
@@ -77,7 +77,7 @@ struct Encoder {
       for (const auto& parts :
            files::documents_of_json_lines(block.bytes, documents, origin, block.first_line)) {
         add_parts(encoded, parts);
-        end_document(encoded, parts.empty() || parts.back().learnt);
+        end_document(encoded, parts.empty() || parts.back().in_loss);
       }
     } else {
       add_text(encoded, block.bytes, {});
@@ -88,14 +88,14 @@ struct Encoder {
 
   // Encodes the parts as one text: SentencePiece puts a space before the beginning of each text.
   void add_parts(Encoded& encoded, std::span<const files::TextPart> parts) const {
-    if (parts.size() == 1 && parts[0].learnt) return add_text(encoded, parts[0].text, {});
+    if (parts.size() == 1 && parts[0].in_loss) return add_text(encoded, parts[0].text, {});
     std::string text;
     for (const files::TextPart& part : parts) text += part.text;
     add_text(encoded, text, parts);
   }
 
-  // Encodes in pieces, so that a document has the same tokens as a file and as a line. Without parts, all is
-  // learnt.
+  // Encodes in pieces, so that a document has the same tokens as a file and as a line. Without parts, all
+  // tokens are targets.
   void add_text(Encoded& encoded, std::string_view text, std::span<const files::TextPart> parts) const {
     std::size_t part = 0, part_end = parts.empty() ? text.size() : parts[0].text.size();
     std::vector<std::size_t> last;
@@ -103,19 +103,19 @@ struct Encoder {
       const std::size_t length = files::first_block(text.substr(begin), conversion.block_bytes, false);
       last.clear();
       add(encoded, tokenizer.encode(text.substr(begin, length), parts.empty() ? nullptr : &last));
-      if (parts.empty()) encoded.learnt.resize(encoded.tokens.size() / size(), 1);
+      if (parts.empty()) encoded.in_loss.resize(encoded.tokens.size() / size(), 1);
       for (const std::size_t byte : last) {
         while (begin + byte >= part_end && part + 1 < parts.size()) part_end += parts[++part].text.size();
-        encoded.learnt += parts[part].learnt ? 1 : 0;
+        encoded.in_loss += parts[part].in_loss ? 1 : 0;
       }
       begin += length;
     }
   }
 
-  void end_document(Encoded& encoded, bool learnt) const {
+  void end_document(Encoded& encoded, bool in_loss) const {
     if (conversion.append_end) {
       add(encoded, {*tokenizer.end});
-      encoded.learnt += learnt ? 1 : 0;
+      encoded.in_loss += in_loss ? 1 : 0;
     }
     encoded.ends.push_back(encoded.tokens.size());
   }
@@ -161,7 +161,7 @@ struct Writers {
 };
 
 void write(Writers& writers, const Encoded& encoded) {
-  writers.mask.add(encoded.learnt);
+  writers.mask.add(encoded.in_loss);
   files::MegatronWriter& writer = writers.pair;
   std::size_t begin = 0;
   for (const std::size_t end : encoded.ends) {
@@ -253,10 +253,10 @@ std::string convert_data(const DataConversion& conversion) {
   writers.pair.commit(writers.mask.file());
   progress.finish();
   const files::MegatronWriter& writer = writers.pair;
-  const std::int64_t learnt = writers.mask.learnt();
+  const std::int64_t in_loss = writers.mask.in_loss();
   const std::string targets =
-      learnt < writer.tokens()
-          ? "; " + std::to_string(learnt) + " of them targets (" + conversion.prefix + ".mask)"
+      in_loss < writer.tokens()
+          ? "; " + std::to_string(in_loss) + " of them targets (" + conversion.prefix + ".mask)"
           : "";
   return conversion.prefix + ".bin and .idx: " + counted(writer.tokens(), "token") + " of " +
          counted(size_of(type), "byte") + " in " + counted(writer.documents(), "document") + "; vocabulary " +

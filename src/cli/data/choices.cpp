@@ -41,8 +41,8 @@ StepSums sums_of(const run::Run& run, const train::TokenData& data, std::int64_t
     slowest = std::move(content);
   }
   const run::Run step = run::planned(run, std::move(slowest));
-  const sim::Result result = sim::evaluate(step.program, run::costs_of(step, run.machine.hardware),
-                                           {.imbalance = false, .memory = false, .timeline = false});
+  const sim::Result result =
+      sim::evaluate(step.program, run::costs_of(step, run.machine.hardware), sim::kTotals);
   sums.seconds = result.makespan;
   sums.idle = result.bubble_fraction;
   return sums;

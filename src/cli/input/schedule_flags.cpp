@@ -125,7 +125,7 @@ schedule::Request request_of(const ScheduleFlags& flags) {
                         flags.chunks > 0 ? flags.chunks : generator.default_chunks);
   if (listed) request.slices = flags.slices;
   request.group = flags.group;
-  request.latency = flags.latency;
+  request.transfer_in_forwards = flags.transfer_in_forwards;
   request.costs = flags.costs;
   return request;
 }

@@ -32,11 +32,11 @@ struct ScheduleFlags {
   double offload = 0;               // offloaded share of each record; not for run files
   Bytes record = sim::kUnitRecord;  // bytes per chunk and slice, with offloading
   bool vocabulary_parallel = false;
-  std::string exchange = "off";  // context exchange: off, paired or levelled
-  int exchange_limit = 1000;     // K,V slices
-  double latency = 0;            // of a transfer, in units of a forward; only for simulate
-  std::string memory_limit;      // micro-batches or bytes, for schedules made for given costs
-  schedule::StageCosts costs;    // for the same, set by give_costs() (stage_costs.h)
+  std::string exchange = "off";     // context exchange: off, paired or levelled
+  int exchange_limit = 1000;        // K,V slices
+  double transfer_in_forwards = 0;  // of a transfer, in units of a forward; only for simulate
+  std::string memory_limit;         // micro-batches or bytes, for schedules made for given costs
+  schedule::StageCosts costs;       // for the same, set by give_costs() (stage_costs.h)
 };
 
 void add_schedule_flags(CLI::App& command, ScheduleFlags& flags);

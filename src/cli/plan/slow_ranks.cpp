@@ -25,8 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kLongestRecord = std::size_t{1} << 32;
-
 // Times since the last start, or from the summary if metrics.jsonl has no comparison.
 std::vector<double> rank_times(const std::string& directory) {
   const std::string metrics = (fs::path(directory) / files::kMetrics).string();
@@ -35,7 +33,7 @@ std::vector<double> rank_times(const std::string& directory) {
   std::error_code error;
   if (fs::exists(metrics, error)) times = times_in_metrics(files::MappedFile(metrics).text(), metrics);
   if (times) return *times;
-  if (const auto text = files::read_text_if_there(summary, kLongestRecord))
+  if (const auto text = files::read_text_if_there(summary, files::kLongestRecord))
     times = times_in_summary(*text, summary);
   if (times) return *times;
   throw NoAnswer(directory +
@@ -60,8 +58,7 @@ Seconds step_seconds(const run::Run& run, const std::vector<double>& slowness) {
   for (std::size_t device = 0; device < slowness.size(); ++device)
     slower.push_back({.device = static_cast<int>(device), .factor = slowness[device]});
   const sim::WhatIf changed(costs, slower, run.devices());
-  return sim::evaluate(run.program, changed, {.imbalance = false, .memory = false, .timeline = false})
-      .makespan;
+  return sim::evaluate(run.program, changed, sim::kTotals).makespan;
 }
 
 std::vector<std::int64_t> counts_of(const run::Run& run) {

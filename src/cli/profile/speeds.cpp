@@ -134,7 +134,7 @@ ProfileKey key_of(const run::Options& options, int here) {
 
 int ranks_of(const run::Options& options) { return static_cast<int>(run::mesh_of(options).world()); }
 
-// Speeds that a run of one rank has no use for, and its profile no times of.
+// Speeds of links and networks: a run of one rank neither uses nor measures them.
 bool is_of_messages(const std::string& speed) {
   return speed.starts_with("node.link_") || speed.starts_with("network.");
 }
@@ -202,10 +202,10 @@ Speeds speeds_of(const std::string& flag, const run::Options& options) {
   const std::string own = speeds.hardware.device.peak;
   if (taken != own && has_other_tables(speeds.hardware.measured))
     speeds.assumed.push_back("attention, norms and optimizer in " + taken + " as measured in " + own);
-  if (options.train.precision == "f64") speeds.assumed.emplace_back("f64 as quick as f32");
+  if (options.train.precision == "f64") speeds.assumed.emplace_back("f64 as fast as f32");
   if (speeds.hardware.device.backend == "cuda" && !speeds.hardware.measured.attention_tokens.empty() &&
       !options.numerics.repeatable)
-    speeds.assumed.emplace_back("attention's backward in any order as quick as repeatable");
+    speeds.assumed.emplace_back("non-deterministic attention backward as fast as the repeatable one");
   return speeds;
 }
 

@@ -53,11 +53,11 @@ report::MemorySeries predicted_series(const sim::DeviceMemory& memory, const mod
   for (const sim::MemorySample& sample : memory.samples) {
     ByCategory bytes{};
     if (standing) {
-      const auto passing = [&](sim::Held held) { return memory.peaks[static_cast<std::size_t>(held)]; };
+      const auto simulated = [&](sim::Held held) { return memory.peaks[static_cast<std::size_t>(held)]; };
       bytes[static_cast<std::size_t>(model::Category::Weights)] =
-          standing->weights - passing(sim::Held::Weights);
+          standing->weights - simulated(sim::Held::Weights);
       bytes[static_cast<std::size_t>(model::Category::Gradients)] =
-          standing->gradients - passing(sim::Held::Gradients);
+          standing->gradients - simulated(sim::Held::Gradients);
       bytes[static_cast<std::size_t>(model::Category::Optimizer)] = standing->optimizer;
     }
     for (std::size_t i = 0; i < sample.bytes.size(); ++i) {

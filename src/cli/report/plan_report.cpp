@@ -55,7 +55,7 @@ report::BarChart time_chart(const plan::Plan& plan) {
 report::PointChart front_chart(const plan::Plan& plan) {
   report::PointChart chart{
       .title = "Least time by memory",
-      .note = "The quickest candidate in closed form for each amount of memory of the fullest device.",
+      .note = "The fastest candidate in closed form for each amount of memory of the fullest device.",
       .x_name = "memory of the fullest device",
       .y_name = "seconds of a step",
       .x_unit = report::Unit::Bytes,

@@ -43,13 +43,11 @@ report::Table result_table(std::string title, const sim::Result& result) {
   return table;
 }
 
-constexpr std::size_t kLongestRecord = std::size_t{1} << 30;
-
 // Adds the kernels of profiled steps to the measured steps of the same number.
 void add_kernels(const std::string& path, report::Run& run) {
   if (!std::filesystem::exists(path)) return;
   for (const train::NamedProfile& profile :
-       train::parse_profiles(files::read_text(path, kLongestRecord), path)) {
+       train::parse_profiles(files::read_text(path, files::kLongestRecord), path)) {
     const std::string label = "step " + std::to_string(profile.step);
     const auto track = std::ranges::find(run.measured, label, &report::Track::label);
     if (track == run.measured.end() || profile.devices.size() != run.program.devices.size()) continue;
@@ -115,17 +113,18 @@ std::vector<report::Run> runs_of_directory(const std::string& directory) {
   const auto file = [&](const char* name) { return (folder / name).string(); };
   SimulateFlags flags;
   flags.schedule.file = directory;
-  flags.report = "samples wanted";
+  flags.memory_samples = true;
   const Simulated simulated = simulate_source(flags, {});
   report::Run run = run_of(simulated);
   run.name = directory + " (" + simulated.program.name + ")";
-  run.configuration = files::read_text(file(files::kRunFile), kLongestRecord);
+  run.configuration = files::read_text(file(files::kRunFile), files::kLongestRecord);
   const files::MappedFile metrics(file(files::kMetrics));
   for (const std::string& line : add_metrics(metrics.text(), file(files::kMetrics), run)) tell(line);
   add_kernels(file(files::kProfile), run);
-  add_summary(files::read_text(file(files::kSummary), kLongestRecord), file(files::kSummary), run);
+  add_summary(files::read_text(file(files::kSummary), files::kLongestRecord), file(files::kSummary), run);
   const std::string attempts = file(files::kAttempts);
-  if (std::filesystem::exists(attempts) && !add_attempts(files::read_text(attempts, kLongestRecord), run))
+  if (std::filesystem::exists(attempts) &&
+      !add_attempts(files::read_text(attempts, files::kLongestRecord), run))
     tell(attempts + " has no attempts; it is left out");
   run.notes.push_back("The simulation takes the action times of " +
                       simulated.measured[simulated.typical].label +

@@ -33,8 +33,7 @@ std::string row_of(const schedule::Generator& generator, const ScheduleFlags& fl
   try {
     const schedule::Program program = schedule::lower(
         schedule::generate(generator.name, schedule::request(flags.devices, flags.micro_batches, n)));
-    const sim::Result result =
-        sim::evaluate(program, sim::UnitCosts(), {.imbalance = false, .memory = false, .timeline = false});
+    const sim::Result result = sim::evaluate(program, sim::UnitCosts(), sim::kTotals);
     int peak = 0;
     int until_input = 0;
     for (const sim::DeviceResult& device : result.devices) {

@@ -40,10 +40,10 @@ namespace {
 
 sim::Result evaluate_changed(const schedule::Program& program, const sim::Costs& costs,
                              const SimulateFlags& flags) {
-  const bool shows = !flags.report.empty() || !flags.trace.empty();
-  sim::Result result = sim::evaluate_changed(
-      program, costs, flags.changes,
-      {.timeline = shows || (!flags.json && flags.sweep.empty()), .memory_samples = shows});
+  sim::Result result =
+      sim::evaluate_changed(program, costs, flags.changes,
+                            {.timeline = flags.memory_samples || (!flags.json && flags.sweep.empty()),
+                             .memory_samples = flags.memory_samples});
   if (result.deadlock) throw NoAnswer(program.name + ": does not run to its end: " + result.deadlock->text);
   return result;
 }
@@ -113,7 +113,7 @@ void refuse_idle_speeds(const SimulateFlags& flags, const run::Options& options)
     throw InputError("--expert-load " + number(flags.expert_load, 3) + ": expected at most " +
                      two_digits(most, 1) + ", with which one rank has all rows that its experts can get");
   const NumberOrWord& offload = options.memory.offload;
-  if (flags.copy_gbps && offload.word.empty() && offload.number == 0 &&
+  if (flags.copy_gbps && !offload.is_auto() && offload.number == 0 &&
       !flags.sweep.starts_with("memory.offload="))
     throw InputError("--copy-gbps: there are copies only with memory.offload above 0");
 }
@@ -144,7 +144,7 @@ Simulated simulate_schedule(const SimulateFlags& flags, const std::vector<std::s
   check_exchange_flags(flags);
   ScheduleFlags asked = flags.schedule;
   if (flags.times.forward > 0 && flags.times.transfer > 0)
-    asked.latency = flags.times.transfer / flags.times.forward;
+    asked.transfer_in_forwards = flags.times.transfer / flags.times.forward;
   give_costs(asked, flags.times, flags.costs);
   const schedule::Schedule schedule = make_schedule(asked);
   if (flags.costs.empty()) {
@@ -282,12 +282,11 @@ Simulated simulate_run_directory(const SimulateFlags& flags, const std::vector<s
     costs.take_processor_seconds(simulated.program, typical.processor_seconds);
   }
   simulated.result = evaluate_changed(simulated.program, costs, flags);
-  const bool samples = !flags.report.empty() || !flags.trace.empty();
   for (const train::StepTimeline& step : measured.steps) {
     simulated.measured.push_back(
         {"step " + std::to_string(step.step),
-         sim::account(simulated.program, step.timeline, bytes, {.memory_samples = samples}), step.memory,
-         step.ranks});
+         sim::account(simulated.program, step.timeline, bytes, {.memory_samples = flags.memory_samples}),
+         step.memory, step.ranks});
   }
   simulated.predicted = run::predict_memory(run, simulated.program);
   simulated.mesh = run.mesh;

@@ -32,8 +32,9 @@ struct SimulateFlags {
   bool json = false;
   std::string sweep;   // sweep.h
   std::string plot;    // output path for the sweep's plot
-  std::string report;  // output paths; either one samples memory over time
-  std::string trace;
+  std::string report;  // output path
+  std::string trace;   // output path
+  bool memory_samples = false;  // keep samples of memory over time, for a report or a trace
 };
 
 // A measured step of a run.

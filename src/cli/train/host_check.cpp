@@ -23,9 +23,9 @@ namespace {
 Bytes written_states(const run::Run& run, const model::DeviceMemory& memory) {
   // Masters count in the optimizer's bytes, or are the weights.
   const bool masters =
-      run.precision == model::Precision::BF16 || run.states == schedule::ReplicaStates::Passing;
+      run.precision == model::Precision::BF16 || run.replica_sharding == schedule::ReplicaSharding::Weights;
   const Bytes states = memory.optimizer + (masters ? 0 : memory.optimizer / 2);
-  return states / run::sharing_of(run, {}).copies;
+  return states / run::state_sharding_of(run, {}).copies;
 }
 
 // Two alternating in-memory copies of one rank's states.

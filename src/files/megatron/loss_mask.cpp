@@ -18,29 +18,29 @@ LossMask::LossMask(const std::string& prefix, std::int64_t tokens) : path_(loss_
                                std::to_string(tokens) + " tokens; expected one each");
 }
 
-void LossMask::read(std::int64_t first, std::span<char> learnt) const {
+void LossMask::read(std::int64_t first, std::span<char> in_loss) const {
   if (!file_) {
-    std::ranges::fill(learnt, 1);
+    std::ranges::fill(in_loss, 1);
     return;
   }
-  const std::string_view bytes = file_->text().substr(static_cast<std::size_t>(first), learnt.size());
-  std::ranges::copy(bytes, learnt.begin());
+  const std::string_view bytes = file_->text().substr(static_cast<std::size_t>(first), in_loss.size());
+  std::ranges::copy(bytes, in_loss.begin());
   const auto wrong = std::ranges::find_if(bytes, [](char byte) { return byte != 0 && byte != 1; });
   require(wrong == bytes.end(), printable(path_, 500) + ": byte " +
                                     std::to_string(first + (wrong - bytes.begin())) + " is neither 0 nor 1");
 }
 
-void LossMaskWriter::add(std::string_view learnt) {
-  const auto ones = std::ranges::count(learnt, char{1});
-  if (!file_ && ones < std::ssize(learnt)) {
+void LossMaskWriter::add(std::string_view in_loss) {
+  const auto ones = std::ranges::count(in_loss, char{1});
+  if (!file_ && ones < std::ssize(in_loss)) {
     file_ = std::make_unique<AtomicFile>(path_);
     const std::string block(1 << 16, 1);
     for (std::int64_t left = tokens_; left > 0; left -= std::ssize(block))
       file_->write(std::string_view(block).substr(0, static_cast<std::size_t>(left)));
   }
-  if (file_) file_->write(learnt);
-  tokens_ += std::ssize(learnt);
-  learnt_ += ones;
+  if (file_) file_->write(in_loss);
+  tokens_ += std::ssize(in_loss);
+  in_loss_ += ones;
 }
 
 }  // namespace penstock::files

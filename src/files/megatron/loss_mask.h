@@ -24,7 +24,7 @@ class LossMask {
 
   // Reads the mask of tokens `first`, first + 1, ... Throws InputError naming the file and the offset of a
   // byte that is neither 0 nor 1. Any thread.
-  void read(std::int64_t first, std::span<char> learnt) const;
+  void read(std::int64_t first, std::span<char> in_loss) const;
 
  private:
   std::string path_;
@@ -35,17 +35,17 @@ class LossMaskWriter {
  public:
   explicit LossMaskWriter(const std::string& prefix) : path_(loss_mask_of(prefix)) {}
 
-  void add(std::string_view learnt);  // appends 1 or 0 for each token
+  void add(std::string_view in_loss);  // appends 1 or 0 for each token
 
   // Commit it with the .bin and .idx files. Null if all tokens are targets: then no file is needed.
   AtomicFile* file() { return file_.get(); }
 
-  std::int64_t learnt() const { return learnt_; }
+  std::int64_t in_loss() const { return in_loss_; }
 
  private:
   std::string path_;
   std::unique_ptr<AtomicFile> file_;  // created at the first token that is not a target
-  std::int64_t tokens_ = 0, learnt_ = 0;
+  std::int64_t tokens_ = 0, in_loss_ = 0;
 };
 
 }  // namespace penstock::files

@@ -18,7 +18,7 @@ std::int64_t Parameter::elements() const {
 }
 
 at::Tensor Parameter::own_part(const at::Tensor& tensor) const {
-  if (sharing.shards == 1) return tensor;
+  if (sharding.shards == 1) return tensor;
   const mesh::Shard own = share();
   const at::Tensor flat = tensor.view({-1});
   return flat.numel() == own.count ? flat : flat.narrow(0, own.begin, own.count);
@@ -26,7 +26,7 @@ at::Tensor Parameter::own_part(const at::Tensor& tensor) const {
 
 mesh::Shard Parameter::written() const {
   if (shard.copy > 0) return {};  // its owner writes it
-  return mesh::written_share(elements(), sharing);
+  return mesh::written_share(elements(), sharding);
 }
 
 at::Tensor Parameter::written_part(const at::Tensor& own) const {

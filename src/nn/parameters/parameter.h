@@ -23,8 +23,8 @@ namespace penstock::nn {
 // the stage of the input side its weight and master are the embedding's tensors.
 struct Parameter {
   std::string name;   // Hugging Face's, e.g. "model.layers.3.self_attn.q_proj.weight"
-  at::Tensor weight;  // read by the products: bf16, f32 or f64; undefined while a passing weight is released
-  // Updated by the optimizer: a separate tensor for bf16 (in f32) or passing weights, else the weight itself
+  at::Tensor weight;  // read by the products: bf16, f32 or f64; undefined while a sharded weight is released
+  // Updated by the optimizer: a separate tensor for bf16 (in f32) or sharded weights, else the weight itself
   // (its part, if shared).
   at::Tensor master;
   at::Tensor gradient;  // f32 (f64 for f64 weights), sum over the step; undefined with the weight
@@ -32,14 +32,14 @@ struct Parameter {
   bool tied = false;                // the output side of tied embeddings: always a copy, never the owner
   std::vector<std::int64_t> sizes;  // of the whole tensor
   mesh::Shard shard;                // the part on this rank, with its padding
-  mesh::StateSharing sharing;       // of this part, with other replicas
+  mesh::StateSharding sharding;     // of this part, with other replicas
 
   // Sizes on this rank, and their product.
   std::vector<std::int64_t> held_sizes() const;
   std::int64_t elements() const;
 
   // The flat elements that this rank updates.
-  mesh::Shard share() const { return mesh::state_share(elements(), sharing); }
+  mesh::Shard share() const { return mesh::state_share(elements(), sharding); }
   // That part, flat, of a tensor of the held sizes or of one that already is the part; the tensor itself if
   // nothing is shared.
   at::Tensor own_part(const at::Tensor& tensor) const;
@@ -56,8 +56,8 @@ void weight_from_master(Parameter& parameter);
 
 // How replicas keep the states of a stage's parameters.
 struct StateLayout {
-  mesh::StateSharing sharing;
-  bool passing = false;  // weights and gradients exist only while in use; undefined at first
+  mesh::StateSharding sharding;
+  bool sharded_weights = false;  // weights and gradients exist only while in use; undefined at first
 };
 
 }  // namespace penstock::nn

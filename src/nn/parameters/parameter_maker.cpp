@@ -68,12 +68,12 @@ Parameter ParameterMaker::alias(const Parameter& embedding) const {
 
 // Allocates tensors without values, except that gradients are zero.
 Parameter ParameterMaker::with_room(Parameter parameter) const {
-  parameter.sharing = states_.sharing;
+  parameter.sharding = states_.sharding;
   const at::TensorOptions masters = backend::on_device(master_type_);
   const std::vector<std::int64_t> held = parameter.held_sizes();
-  const bool own_masters = weight_type_ != master_type_ || states_.passing;
-  const bool whole = parameter.sharing.shards == 1;
-  if (!states_.passing) {
+  const bool own_masters = weight_type_ != master_type_ || states_.sharded_weights;
+  const bool whole = parameter.sharding.shards == 1;
+  if (!states_.sharded_weights) {
     parameter.weight = at::empty(held, masters.dtype(weight_type_));
     parameter.gradient = at::zeros(held, masters);
     backend::recount(parameter.gradient, model::Category::Gradients);

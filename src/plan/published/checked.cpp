@@ -24,7 +24,7 @@ double distance(const CheckedRun& a, const CheckedRun& b) {
   double sum = a.family != b.family ? 3 : 0;
   sum += differ(a.mesh.tensor, b.mesh.tensor) + differ(a.mesh.context, b.mesh.context) +
          differ(a.mesh.expert, b.mesh.expert) + differ(a.mesh.pipeline, b.mesh.pipeline);
-  sum += a.shares_weights != b.shares_weights ? 1 : 0;
+  sum += a.shards_weights != b.shards_weights ? 1 : 0;
   sum += 0.3 * octaves(static_cast<double>(a.mesh.world()), static_cast<double>(b.mesh.world()));
   return sum + 0.3 * octaves(static_cast<double>(a.seq_len), static_cast<double>(b.seq_len));
 }
@@ -91,7 +91,7 @@ std::vector<CheckedRun> read_checked(const Table& table) {
       return static_cast<int>(std::min<std::int64_t>(table.integer(row, column), 1 << 20));
     };
     run.mesh = {size("tp"), size("cp"), size("ep"), size("dp"), size("pp")};
-    run.shares_weights = table.integer(row, "shares_weights", 0) != 0;
+    run.shards_weights = table.integer(row, "shards_weights", 0) != 0;
     run.seq_len = table.integer(row, "seq_len");
     run.unseen_configuration = table.number(row, "unseen_configuration", -0.99);
     run.unseen_source = table.number(row, "unseen_source", -0.99);
@@ -105,7 +105,7 @@ CheckedRun as_checked(const Workload& workload, const Layout& layout, const std:
   run.engine = engine;
   run.family = family_name(workload);
   run.mesh = layout.mesh;
-  run.shares_weights = layout.shared.on;
+  run.shards_weights = layout.sharded.on;
   run.seq_len = workload.seq_len;
   return run;
 }

@@ -16,7 +16,7 @@ namespace penstock::plan {
 struct CheckedRun {
   std::string engine, family, source, configuration;
   mesh::Mesh mesh;
-  bool shares_weights = false;
+  bool shards_weights = false;
   Tokens seq_len = 0;
   double unseen_configuration = 0, unseen_source = 0;  // relative errors, as in FittedRow (reference_fit.h)
 };

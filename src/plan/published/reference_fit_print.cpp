@@ -115,13 +115,13 @@ std::vector<CheckedRun> checked_runs(const Fit& fit) {
 
 std::string print_checked(const Fit& fit) {
   std::string text =
-      "engine,family,source,configuration,tp,cp,ep,dp,pp,shares_weights,seq_len,unseen_configuration,unseen_"
+      "engine,family,source,configuration,tp,cp,ep,dp,pp,shards_weights,seq_len,unseen_configuration,unseen_"
       "source\n";
   for (const CheckedRun& run : checked_runs(fit)) {
     const auto cell = [](std::int64_t value) { return "," + std::to_string(value); };
     text += run.engine + "," + run.family + "," + "\"" + run.source + "\",\"" + run.configuration + "\"" +
             cell(run.mesh.tensor) + cell(run.mesh.context) + cell(run.mesh.expert) + cell(run.mesh.data) +
-            cell(run.mesh.pipeline) + cell(run.shares_weights) + cell(run.seq_len) + "," +
+            cell(run.mesh.pipeline) + cell(run.shards_weights) + cell(run.seq_len) + "," +
             number(run.unseen_configuration, 4) + "," + number(run.unseen_source, 4) + "\n";
   }
   return text;

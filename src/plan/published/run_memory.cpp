@@ -13,7 +13,7 @@ double states_of(const Workload& workload, const Layout& layout, double layers) 
   const double ends = layout.mesh.pipeline > 1 ? 1 : 2;
   const model::LocalParameters held = parameters_on_device(workload, layout, layers, ends);
   const double stepped = stepped_parameters(layout, held);
-  return layout.shared.on ? 16 * stepped : 6 * held.total() + 12 * stepped;
+  return layout.sharded.on ? 16 * stepped : 6 * held.total() + 12 * stepped;
 }
 
 // Parameters of a layer whose sharded weights are gathered. A dense layer counts three MLP matrices even with
@@ -41,7 +41,7 @@ RunMemory run_memory(const Workload& workload, const Layout& layout) {
   memory.states = states_of(workload, layout, layers);
   memory.records = flight * (layout.recomputed * kept + (1 - layout.recomputed) * all);
   memory.working = (all - kept) / chunk;
-  if (layout.shared.on) memory.working += 2 * 2 * gathered_parameters(workload, layout);
+  if (layout.sharded.on) memory.working += 2 * 2 * gathered_parameters(workload, layout);
   if (layout.mesh.pipeline == 1) memory.logits = 8 * group_tokens(workload, layout) * vocabulary;
   return memory;
 }

@@ -175,9 +175,10 @@ Layout RunReader::layout(const Model& model, const sim::Hardware& hardware, cons
   layout.chunks = static_cast<int>(std::min<std::int64_t>(layout.chunks, layers / pipeline));
   layout.schedule = layout.chunks > 1 ? ScheduleKind::Interleaved : ScheduleKind::OneFOneB;
   layout.micro_batch = micro_batch(layout.mesh);
-  layout.shared = shared_weights(text_if_any("fsdp_or_zero"), layout.mesh.replicas(), hardware.node.gpus);
+  layout.sharded = sharded_weights(text_if_any("fsdp_or_zero"), layout.mesh.replicas(), hardware.node.gpus);
   adapt(engine, layout);  // before least_recomputed() uses the layout
-  const Recomputation again = recomputation(text_if_any("recompute"), text_if_any("notes"), layout.shared.on);
+  const Recomputation again =
+      recomputation(text_if_any("recompute"), text_if_any("notes"), layout.sharded.on);
   layout.keep = again.keep;
   if (again.unknown) {
     layout.keep = model::keep_of(model::Policy::Full);
@@ -208,7 +209,7 @@ ThroughputRun RunReader::read() const {
       !precision.empty() && precision.find("bf16") == std::string::npos &&
       precision.find("fp16") == std::string::npos)
     throw Unknown{"its products are not in 16 bits: " + precision};
-  if (layout.shared.on && text_if_any("precision").find("pure") != std::string::npos)
+  if (layout.sharded.on && text_if_any("precision").find("pure") != std::string::npos)
     run.timed.changes.gradient_bytes = 2;
   apply_words(text_if_any("notes"), text("model"), run.timed.workload);
   if (const auto rate = network_rate(text("hardware"), hardware.node.gpus)) {
@@ -230,7 +231,7 @@ std::string ThroughputRun::setting() const {
                      std::to_string(timed.workload.seq_len) + " b" + std::to_string(layout.micro_batch) +
                      " m" + std::to_string(micro_batches(timed.workload, layout));
   if (layout.chunks > 1) text += " v" + std::to_string(layout.chunks);
-  if (layout.shared.on) text += " shared weights";
+  if (layout.sharded.on) text += " sharded weights";
   if (layout.keep == model::keep_of(model::Policy::Full) && layout.recomputed > 0)
     text += layout.recomputed < 1 ? " full " + number(100 * layout.recomputed, 0) + "%" : " full";
   return text;

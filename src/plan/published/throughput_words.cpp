@@ -127,10 +127,10 @@ Family family_of(std::string_view model) {
              : Family::Llama;
 }
 
-Recomputation recomputation(std::string_view given, std::string_view notes, bool shares_weights) {
+Recomputation recomputation(std::string_view given, std::string_view notes, bool shards_weights) {
   const std::string words = lower(trim(given));
   if (says(words, "some blocks")) return {model::keep_of(model::Policy::Full), true};
-  if (words.empty() && shares_weights) return {model::keep_of(model::Policy::Full), true};
+  if (words.empty() && shards_weights) return {model::keep_of(model::Policy::Full), true};
   if (words.empty() || words == "none" || says(lower(notes), "doubt: full recompute"))
     return {model::keep_of(model::Policy::None), false};
   if (words.starts_with("full")) return {model::keep_of(model::Policy::Full), false};
@@ -144,24 +144,24 @@ double least_recomputed(const Workload& workload, const Layout& layout, const si
   return std::clamp((memory.total() - hardware.usable_bytes()) / memory.records, 0.0, 1.0);
 }
 
-SharedWeights shared_weights(std::string_view given, std::int64_t replicas, std::int64_t ranks_per_node) {
+ShardedWeights sharded_weights(std::string_view given, std::int64_t replicas, std::int64_t ranks_per_node) {
   const std::string small = lower(given);
   const std::string_view words = small;
-  SharedWeights shared;
-  shared.on = says(words, "fsdp") || says(words, "hsdp") || says(words, "zero3") || says(words, "zero-3") ||
-              says(words, "zero 3");
-  shared.regathers = !says(words, "zero2");
+  ShardedWeights sharded;
+  sharded.on = says(words, "fsdp") || says(words, "hsdp") || says(words, "zero3") || says(words, "zero-3") ||
+               says(words, "zero 3");
+  sharded.regathers = !says(words, "zero2");
   if (const std::size_t over = words.find("over "); over != std::string_view::npos) {
-    shared.group = static_cast<std::int64_t>(digits(words, end_of_digits(words, over + 5)));
+    sharded.group = static_cast<std::int64_t>(digits(words, end_of_digits(words, over + 5)));
   }
-  if (says(words, "in node")) shared.group = ranks_per_node;
-  if (shared.group >= replicas) shared.group = 0;
-  return shared;
+  if (says(words, "in node")) sharded.group = ranks_per_node;
+  if (sharded.group >= replicas) sharded.group = 0;
+  return sharded;
 }
 
 std::string typical_engine(std::string_view sharing) {
   const std::string words = lower(sharing);
-  if (says(words, "deepspeed") && shared_weights(words, 2, 1).on) return "deepspeed";
+  if (says(words, "deepspeed") && sharded_weights(words, 2, 1).on) return "deepspeed";
   return says(words, "fsdp") ? "fsdp2" : "megatron-2025";
 }
 

@@ -24,13 +24,13 @@ struct Recomputation {
   model::KeepSet keep;
   bool unknown = false;  // the source does not say how many layers
 };
-Recomputation recomputation(std::string_view words, std::string_view notes, bool shares_weights);
+Recomputation recomputation(std::string_view words, std::string_view notes, bool shards_weights);
 
 // The smallest share of fully recomputed layers with which a run fits the card.
 double least_recomputed(const Workload& workload, const Layout& layout, const sim::Hardware& hardware);
 
 // Parses "fsdp full (zero3)", "hsdp (fsdp full in node x DP)", "zero1 over 8 ranks, replicated beyond", ...
-SharedWeights shared_weights(std::string_view words, std::int64_t replicas, std::int64_t ranks_per_node);
+ShardedWeights sharded_weights(std::string_view words, std::int64_t replicas, std::int64_t ranks_per_node);
 
 // Default engine for a source that no engine file names.
 std::string typical_engine(std::string_view sharing);

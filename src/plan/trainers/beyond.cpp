@@ -34,10 +34,10 @@ void apply(const Beyond& beyond, Question& question) {
 
 void apply(const Beyond& beyond, const Workload& workload, Layout& layout) {
   layout.ends = beyond.ends;
-  if (beyond.copies > 1) layout.shared.group = layout.mesh.replicas() / beyond.copies;
+  if (beyond.copies > 1) layout.sharded.group = layout.mesh.replicas() / beyond.copies;
   layout.whole_hidden = beyond.whole_hidden;
-  if (beyond.whole_states) layout.shared.group = 1;
-  if (beyond.regathers) layout.shared.asked = *beyond.regathers;
+  if (beyond.whole_states) layout.sharded.group = 1;
+  if (beyond.regathers) layout.sharded.asked = *beyond.regathers;
   if (beyond.recomputed == Recomputed::EverySo) recompute_every(beyond.every, workload, layout);
   if (beyond.recomputed == Recomputed::Scores) layout.recompute_scores = true;
   if (beyond.recomputed == Recomputed::FirstOfStage) recompute_first(beyond.every, workload, layout);

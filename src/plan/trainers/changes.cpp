@@ -12,15 +12,15 @@
 namespace penstock::plan {
 namespace {
 
-bool quicker_change(const Change& a, const Change& b) { return a.candidate.step() < b.candidate.step(); }
+bool is_faster(const Change& a, const Change& b) { return a.candidate.step() < b.candidate.step(); }
 
 // Each replica has all states: Megatron-LM without its distributed optimizer.
-bool has_whole_states(const Layout& layout) { return !layout.shared.on && layout.shared.group == 1; }
+bool has_whole_states(const Layout& layout) { return !layout.sharded.on && layout.sharded.group == 1; }
 
 // Copies of the states that replicas shard.
 std::int64_t copies_of(const Layout& layout) {
-  return layout.shared.group > 0 && !has_whole_states(layout) ? layout.mesh.replicas() / layout.shared.group
-                                                              : 1;
+  return layout.sharded.group > 0 && !has_whole_states(layout) ? layout.mesh.replicas() / layout.sharded.group
+                                                               : 1;
 }
 
 // Fills the cluster with replicas that hold `copies` copies; returns false if that is impossible.
@@ -30,7 +30,7 @@ bool fill(Layout& layout, std::int64_t gpus, std::int64_t copies) {
   if (others > gpus || gpus % others != 0) return false;
   layout.mesh.data = static_cast<int>(gpus / others);
   if (layout.mesh.data % copies != 0) return false;
-  layout.shared.group = copies > 1 ? layout.mesh.replicas() / copies : 0;
+  layout.sharded.group = copies > 1 ? layout.mesh.replicas() / copies : 0;
   return true;
 }
 
@@ -49,8 +49,8 @@ class Neighbours {
     add_meshes();
     add_recomputations();
     add_schedules();
-    if (question.cluster.trainer->shares_weights) add_sharings();
-    if (has_whole_states(layout)) add([](Layout& other) { other.shared.group = 0; });
+    if (question.cluster.trainer->shards_weights) add_shardings();
+    if (has_whole_states(layout)) add([](Layout& other) { other.sharded.group = 0; });
   }
 
   std::vector<Layout> found;
@@ -64,7 +64,7 @@ class Neighbours {
     change(other);
     const bool whole = has_whole_states(other);
     if (!fill(other, question_.cluster.gpus, copies)) return;
-    if (whole) other.shared.group = 1;
+    if (whole) other.sharded.group = 1;
     found.push_back(other);
   }
 
@@ -100,10 +100,10 @@ class Neighbours {
     }
   }
 
-  void add_sharings() {
+  void add_shardings() {
     add(2 * copies_, [](Layout&) {});
     if (copies_ % 2 == 0) add(copies_ / 2, [](Layout&) {});
-    for (const bool regathers : {true, false}) add([&](Layout& other) { other.shared.asked = regathers; });
+    for (const bool regathers : {true, false}) add([&](Layout& other) { other.sharded.asked = regathers; });
   }
 
   const Question& question_;
@@ -124,7 +124,7 @@ std::optional<Candidate> judged(const Question& question, Layout layout) {
   adapt(question.cluster, layout);
   Candidate candidate;
   candidate.layout = layout;
-  candidate.memory = fit_memory(workload, layout, cluster.limit, /*fixed=*/true);
+  candidate.memory = fit_memory(workload, layout, cluster.limit);
   if (!candidate.memory.fits) return {};
   candidate.cost = step_cost(workload, layout, cluster.hardware, cluster.engine);
   return candidate;
@@ -146,7 +146,7 @@ std::vector<Change> helpful(const Question& question, const Candidate& today, co
       changes.push_back({*candidate, text, steps});
     }
   }
-  std::ranges::stable_sort(changes, quicker_change);
+  std::ranges::stable_sort(changes, is_faster);
   return changes;
 }
 

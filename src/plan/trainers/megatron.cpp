@@ -201,7 +201,7 @@ Settings megatron_settings(const Workload& workload, const Layout& layout) {
   add("--pipeline-model-parallel-size", layout.mesh.pipeline);
   if (layout.chunks > 1)
     add("--num-layers-per-virtual-pipeline-stage", workload.model.shape.layers / stages_of(layout));
-  if (layout.shared.group != 1) settings.push_back({"--use-distributed-optimizer", ""});
+  if (layout.sharded.group != 1) settings.push_back({"--use-distributed-optimizer", ""});
   if (layout.keep == model::keep_of(model::Policy::Full)) {
     settings.push_back({"--recompute-granularity", "full"});
     settings.push_back({"--recompute-method", layout.recomputed == 1 ? "uniform" : "block"});

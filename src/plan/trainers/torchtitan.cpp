@@ -79,7 +79,7 @@ Settings torchtitan_settings(const Workload& workload, const Layout& layout) {
   write.text("model.flavor", model ? model->flavor : workload.model.name);
   const bool pipeline = layout.mesh.pipeline > 1;
   const std::int64_t copies =
-      layout.shared.group > 0 ? layout.mesh.replicas() / layout.shared.group : std::int64_t{1};
+      layout.sharded.group > 0 ? layout.mesh.replicas() / layout.sharded.group : std::int64_t{1};
   write.add("training.local_batch_size",
             pipeline ? workload.global_batch / layout.mesh.data : layout.micro_batch);
   write.add("training.global_batch_size", workload.global_batch);
@@ -87,8 +87,8 @@ Settings torchtitan_settings(const Workload& workload, const Layout& layout) {
   write.text("training.mixed_precision_param", "bfloat16");
   write.add("parallelism.data_parallel_replicate_degree", copies);
   write.add("parallelism.data_parallel_shard_degree", layout.mesh.data / copies);
-  if (layout.shared.asked)
-    write.text("parallelism.fsdp_reshard_after_forward", *layout.shared.asked ? "always" : "never");
+  if (layout.sharded.asked)
+    write.text("parallelism.fsdp_reshard_after_forward", *layout.sharded.asked ? "always" : "never");
   write.add("parallelism.tensor_parallel_degree", layout.mesh.tensor);
   write.add("parallelism.context_parallel_degree", layout.mesh.context);
   write.add("parallelism.expert_parallel_degree", layout.mesh.expert);

@@ -29,7 +29,7 @@ void choose_context(Run& run);
 
 // Resolves memory.policy = "auto" to the first of none, balanced, balanced+fc1 and full that fits
 // memory.limit, with the least offload that fits if that is also "auto"; without a limit, to none and 0. If
-// nothing fits and parallel.shard is "auto" too, tries the same with passing weights; else shard becomes
+// nothing fits and parallel.shard is "auto" too, tries the same with sharded weights; else shard becomes
 // "optimizer". Throws NoAnswer if nothing fits. Sets the run's options, keep, offload, states and note.
 void choose_memory(Run& run);
 

@@ -33,8 +33,6 @@ std::optional<Run> with_slices(const Run& run, int factor) {
   }
 }
 
-bool is_automatic(const NumberOrWord& offload) { return !offload.word.empty(); }
-
 Run with_share(Run run, double share) {
   run.options.memory.offload = {.number = share, .word = {}};
   run.offload = share;
@@ -63,7 +61,7 @@ std::optional<Run> with_least_share(const Run& run) {
 
 // The run with its given share, or with the least that fits if "auto"; nullopt if it does not fit.
 std::optional<Run> with_enough_offload(const Run& run) {
-  if (!is_automatic(run.options.memory.offload)) {
+  if (!run.options.memory.offload.is_auto()) {
     return fits(run) ? std::optional(run) : std::nullopt;
   }
   return with_least_share(run);
@@ -72,10 +70,11 @@ std::optional<Run> with_enough_offload(const Run& run) {
 std::string note_of_memory(const Run& asked, const Run& chosen) {
   const MemoryOptions& memory = chosen.options.memory;
   const bool any_policy = asked.options.memory.policy == "auto";
-  const bool any_share = is_automatic(asked.options.memory.offload);
+  const bool any_share = asked.options.memory.offload.is_auto();
   std::string note = any_policy ? "policy " + memory.policy : "";
   if (any_share) note += (any_policy ? " with offload " : "offload ") + exact_number(memory.offload.number);
-  if (chosen.states != asked.states) note += " and shard " + chosen.options.parallel.shard;
+  if (chosen.replica_sharding != asked.replica_sharding)
+    note += " and shard " + chosen.options.parallel.shard;
   if (!chosen.memory_limit) {
     return note + ": memory.limit sets no limit, so nothing need be " +
            (any_policy ? "recomputed" : std::string()) + (any_policy && any_share ? " or " : "") +
@@ -165,17 +164,18 @@ void choose_memory(Run& run) {
   const bool any_policy = run.options.memory.policy == "auto";
   const bool any_states = run.options.parallel.shard == "auto";
   if (any_states) run.options.parallel.shard = "optimizer";
-  if (!any_policy && !is_automatic(run.options.memory.offload)) return;
+  if (!any_policy && !run.options.memory.offload.is_auto()) return;
   std::optional<Run> fitted = cheapest_that_fits(run);
-  const bool may_pass = any_states && any_policy && run.states == schedule::ReplicaStates::Shared;
-  if (!fitted && may_pass) fitted = cheapest_that_fits(with_passing_weights(run));
+  const bool may_shard =
+      any_states && any_policy && run.replica_sharding == schedule::ReplicaSharding::Optimizer;
+  if (!fitted && may_shard) fitted = cheapest_that_fits(with_sharded_weights(run));
   if (fitted) {
     fitted->add_note(Topic::Memory, note_of_memory(run, *fitted));
     run = std::move(*fitted);
     return;
   }
   Run candidate = any_policy ? with_policy(run, model::Policy::Full) : run;
-  if (is_automatic(run.options.memory.offload)) candidate = with_share(candidate, 1);
+  if (run.options.memory.offload.is_auto()) candidate = with_share(candidate, 1);
   refuse(candidate, predict_memory(candidate, program_of(candidate)));
 }
 

@@ -59,7 +59,7 @@ bool fits_with(Run run, std::int64_t micro_batches) {
 std::int64_t most_in_flight(const Run& run) {
   const std::int64_t p = run.devices();
   const MemoryOptions& memory = run.options.memory;
-  if (!run.memory_limit || memory.policy == "auto" || !memory.offload.word.empty()) return p;
+  if (!run.memory_limit || memory.policy == "auto" || memory.offload.is_auto()) return p;
   std::int64_t enough = 0, too_much = std::min<std::int64_t>(2 * p, run.schedule.micro_batches()) + 1;
   while (too_much - enough > 1) {
     const std::int64_t middle = (enough + too_much) / 2;

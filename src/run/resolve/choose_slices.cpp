@@ -64,7 +64,7 @@ bool is_large(const Options& options) {
 
 // Whether choose_memory could still make the run fit.
 bool may_shrink(const MemoryOptions& memory) {
-  return memory.policy == "auto" || !memory.offload.word.empty();
+  return memory.policy == "auto" || memory.offload.is_auto();
 }
 
 // The run as it will execute: a schedule made for given costs uses the machine's.

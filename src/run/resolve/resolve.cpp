@@ -62,7 +62,7 @@ std::optional<schedule::Program> breadth_first(const Run& run) {
 
 std::string note_of_gathers(const Run& run) {
   const std::int64_t most = most_gathers(run.program);
-  if (run.states != schedule::ReplicaStates::Passing || most <= kFewGathers) return {};
+  if (run.replica_sharding != schedule::ReplicaSharding::Weights || most <= kFewGathers) return {};
   const std::string note = name_of_schedule(run.options) + " gathers the weights of a stage up to " +
                            std::to_string(most) + " times a step";
   const std::optional<schedule::Program> other = breadth_first(run);
@@ -92,7 +92,7 @@ Run lay_out(Options options, const Machine& machine) {
   const Options& settled = run.options;
   run.machine = machine;
   run.mesh = mesh_of(settled);
-  run.states = states_of(settled);
+  run.replica_sharding = replica_sharding_of(settled);
   run.precision = model::parse_precision(settled.train.precision);
   run.threads = settled.train.threads > 0 ? static_cast<int>(settled.train.threads) : machine.threads;
   run.kernels = machine.kernels(run.precision, run.threads);

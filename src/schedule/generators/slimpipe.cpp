@@ -24,7 +24,7 @@ int group_size(int n, const Request& request) {
     throw InputError("slimpipe with v > 1 needs n >= p in every micro-batch: " + describe(n, p) +
                      "; nearest n = " + std::to_string(p) + ", or v = 1");
   }
-  if (g == 0) return slice_group(n, p, request.chunks, request.latency);
+  if (g == 0) return slice_group(n, p, request.chunks, request.transfer_in_forwards);
   const auto legal = [&](int group) { return group >= p && n % group == 0; };
   if (!legal(g)) {
     throw InputError("slimpipe needs a group that divides n and is >= p: group = " + std::to_string(g) +
@@ -44,10 +44,10 @@ std::vector<int> group_sizes(const Request& request) {
 
 }  // namespace
 
-int slice_group(int slices, int devices, int chunks, double latency) {
+int slice_group(int slices, int devices, int chunks, double transfer_in_forwards) {
   if (chunks == 1 || slices < devices) return slices;
   int group = devices;
-  while (group < slices && (slices % group != 0 || group - devices < devices * latency)) ++group;
+  while (group < slices && (slices % group != 0 || group - devices < devices * transfer_in_forwards)) ++group;
   return group;
 }
 

@@ -25,10 +25,10 @@ class DeviceSync {
   }
 
   DeviceProgram finish() {
-    if (sync_.states != ReplicaStates::Whole) {
+    if (sync_.sharding != ReplicaSharding::None) {
       if (visits_) gather(vocabulary_unit(program_));
       for (const int stage : stages_) {
-        if (sync_.states == ReplicaStates::Shared) gather(stage);
+        if (sync_.sharding == ReplicaSharding::Optimizer) gather(stage);
       }
     }
     for (std::uint32_t i = 0; i < source_.ops.size(); ++i) keep(i);
@@ -47,14 +47,14 @@ class DeviceSync {
     if (!is_action(op.kind)) return;
     note(op.key.stage);
     if (std::ranges::find(stages_, op.key.stage) == stages_.end()) stages_.push_back(op.key.stage);
-    if (runs_.empty() || source_.ops[runs_.back()].key.stage != op.key.stage) runs_.push_back(index);
+    if (series_.empty() || source_.ops[series_.back()].key.stage != op.key.stage) series_.push_back(index);
   }
 
   void keep(std::uint32_t index) {
     const Op& op = source_.ops[index];
     if (lane_of(op.kind) == Lane::Compute) reduce();
     std::vector<std::uint32_t> waits;
-    if (is_action(op.kind) && sync_.states == ReplicaStates::Passing) begin_run(index, waits);
+    if (is_action(op.kind) && sync_.sharding == ReplicaSharding::Weights) begin_series(index, waits);
     if (is_action(op.kind)) wait_for_gather(op.key.stage, op, waits);
     if (visits_ && uses_vocabulary(op)) wait_for_gather(vocabulary_unit(program_), op, waits);
     const std::uint32_t kept = rewriter_.keep_next(waits);
@@ -64,15 +64,15 @@ class DeviceSync {
     }
   }
 
-  // Gathers the stages of this run and of the next, unless they are gathered already.
-  void begin_run(std::uint32_t index, std::vector<std::uint32_t>& waits) {
+  // Gathers the stages of this series and of the next, unless they are gathered already.
+  void begin_series(std::uint32_t index, std::vector<std::uint32_t>& waits) {
     const int stage = source_.ops[index].key.stage;
     if (contributes(program_, source_.ops[index], stage) && begun_.insert(stage).second && !reduced_.empty())
       waits.insert(waits.end(), reduced_.begin(), reduced_.end() - 1);
-    if (next_run_ == runs_.size() || runs_[next_run_] != index) return;
-    ++next_run_;
+    if (next_series_ == series_.size() || series_[next_series_] != index) return;
+    ++next_series_;
     fetch(stage, stage);
-    if (next_run_ < runs_.size()) fetch(source_.ops[runs_[next_run_]].key.stage, stage);
+    if (next_series_ < series_.size()) fetch(source_.ops[series_[next_series_]].key.stage, stage);
   }
 
   void fetch(int stage, int current) {
@@ -123,8 +123,8 @@ class DeviceSync {
   Rewriter rewriter_;
   const bool visits_;                       // the device has LOSS ops
   std::vector<int> stages_;                 // in order of first use
-  std::vector<std::uint32_t> runs_;         // first op of each run, in the source
-  std::size_t next_run_ = 0;                // first run that has not begun
+  std::vector<std::uint32_t> series_;       // first op of each series, in the source
+  std::size_t next_series_ = 0;             // first one that has not begun
   std::map<int, std::uint32_t> last_of_;    // [unit] last op that contributes, in the source
   std::map<int, std::uint32_t> gather_of_;  // [unit] latest GATHER_WEIGHTS, in the result
   std::map<int, std::uint32_t> last_use_;   // [stage] latest action, in the result

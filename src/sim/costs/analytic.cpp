@@ -84,9 +84,9 @@ AnalyticCosts::AnalyticCosts(Work work, const Hardware& hardware, const Engine& 
   checked_seconds("attention_factor", options.attention_factor);
   fill_table();
   const Work& own = bytes_.work();
-  dense_ = mesh::thinnest_sharing(own.mesh, shards_of(own), hardware_.node.gpus);
+  dense_ = mesh::thinnest_sharding(own.mesh, shards_of(own), hardware_.node.gpus);
   if (own.shape.experts > 1)
-    experts_ = mesh::thinnest_expert_sharing(own.mesh, expert_shards_of(own), hardware_.node.gpus);
+    experts_ = mesh::thinnest_expert_sharding(own.mesh, expert_shards_of(own), hardware_.node.gpus);
 }
 
 void AnalyticCosts::fill_table() {
@@ -215,7 +215,7 @@ Seconds AnalyticCosts::optimizer(int device) const {
   const bool sharded = engine_.shards_optimizer;
   const double stepped =
       held.dense / (sharded ? shards_of(work) : 1) + held.expert / (sharded ? expert_shards_of(work) : 1);
-  const double passed = work.passing.empty() ? held.total() : stepped;  // gradients on the device
+  const double passed = work.sharded_weights.empty() ? held.total() : stepped;  // gradients on the device
   return optimizer_passes(hardware_, passed * engine_.gradient_passes + stepped * engine_.optimizer_bytes);
 }
 
@@ -266,7 +266,7 @@ Seconds AnalyticCosts::collective(mesh::Group group, double bytes) const {
 
 // Gradients are reduce-scattered over the ranks that share states, then all-reduced over the copies of a
 // shard. Weights are gathered over the ranks that share states.
-Seconds AnalyticCosts::over(const mesh::SharingSpread& replicas, OpKind kind, double bytes) const {
+Seconds AnalyticCosts::over(const mesh::ShardingSpread& replicas, OpKind kind, double bytes) const {
   const Seconds shared = ring_pass(hardware_, replicas.shards, bytes, true);
   if (kind == OpKind::GatherWeights) return shared;
   return shared + 2 * ring_pass(hardware_, replicas.copies, bytes / replicas.shards.members, true);

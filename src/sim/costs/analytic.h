@@ -63,7 +63,7 @@ class AnalyticCosts final : public Costs {
   double columns() const;  // vocabulary columns on a rank that has any
   Seconds loss(const schedule::Op& op) const;
   Seconds optimizer(int device) const;
-  Seconds over(const mesh::SharingSpread& replicas, schedule::OpKind kind, double bytes) const;
+  Seconds over(const mesh::ShardingSpread& replicas, schedule::OpKind kind, double bytes) const;
   Seconds over_replicas(const schedule::Op& op) const;
   bool near(int device, int peer) const;  // true if on one node
 
@@ -73,7 +73,7 @@ class AnalyticCosts final : public Costs {
   AnalyticOptions options_;
   double copy_rate_ = 0;
   double stretch_ = 1;                              // factor for the wait for the slowest node
-  mesh::SharingSpread dense_, experts_;             // of the ranks with the same weights
+  mesh::ShardingSpread dense_, experts_;            // of the ranks with the same weights
   std::vector<std::vector<SliceSeconds>> seconds_;  // [kind of stage][first_ + slice]
   std::vector<std::size_t> kind_of_stage_;          // one kind for stages with equal layers and ends
   std::vector<std::size_t> first_;  // [micro_batch] offset; micro-batches cut alike share an offset

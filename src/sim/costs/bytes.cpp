@@ -157,7 +157,7 @@ ActionBytes RunBytes::action(int device, const Op& op) const {
 
 StageBytes RunBytes::stage(int number) const {
   const auto index = static_cast<std::size_t>(number);
-  return index < work_.passing.size() ? work_.passing[index] : StageBytes{};
+  return index < work_.sharded_weights.size() ? work_.sharded_weights[index] : StageBytes{};
 }
 
 }  // namespace penstock::sim

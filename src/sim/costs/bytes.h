@@ -36,9 +36,9 @@ struct Work {
   model::ContextSplit context;       // how the mesh's c ranks split attention; its `ranks` is not read
   Tokens loss_tile = model::usual_loss_tile(false);
   std::optional<model::KernelSetting> kernels;  // absent: the memory that actions take is unknown
-  int shard_group = 0;              // replicas that share one set of states; 0: all; 1: each has all
-  int expert_shard_group = 0;       // the same for the ranks with the same experts
-  std::vector<StageBytes> passing;  // [stage]; empty: weights and gradients are always there
+  int shard_group = 0;                      // replicas that share one set of states; 0: all; 1: each has all
+  int expert_shard_group = 0;               // the same for the ranks with the same experts
+  std::vector<StageBytes> sharded_weights;  // [stage]; empty: weights and gradients are always there
 
   int stages() const { return static_cast<int>(layers.size()); }
   bool is_last(int stage) const { return stage + 1 == stages(); }

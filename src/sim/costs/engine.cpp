@@ -45,86 +45,75 @@ ElementwiseBytes backward_traffic(const Engine& engine, const model::Shape& shap
 }
 
 void describe(Engine& engine, OptionTable& table) {
-  const Constraint some = from_to(0, 4);
-  table.push_back({"engine", "name", &engine.name, "What the program is called.", {}});
-  table.push_back({"attention", "kernels", &engine.attention, "Whose they are; plain: scores in memory.",
+  const Constraint fraction = from_to(0, 4);
+  table.push_back({"engine", "name", &engine.name, "What the program is called."});
+  table.push_back({"attention", "kernels", &engine.attention,
+                   "Attention kernels; plain keeps the scores in memory.",
                    one_of({"plain", "fa2", "fa3", "triton", "cudnn"})});
-  table.push_back({"attention", "dropout", &engine.dropout, "On the scores.", {}});
-  table.push_back({"tensor",
-                   "sequence_parallel",
-                   &engine.sequence_parallel,
-                   "Norms on a share of the tokens; else all-reduces.",
-                   {}});
-  table.push_back({"tensor", "overlap", &engine.tensor_overlap, "Traffic behind the products.", {}});
-  table.push_back({"tensor",
-                   "regathers_inputs",
-                   &engine.regathers_inputs,
-                   "Inputs gathered again for the weights' gradients.",
-                   {}});
-  table.push_back({"tensor", "exposed", &engine.tensor_exposed, "Share of the traffic that shows.", some});
-  table.push_back({"pipeline", "overlap", &engine.pipeline_overlap, "Transfers behind compute.", {}});
+  table.push_back({"attention", "dropout", &engine.dropout, "Dropout on the attention scores."});
+  table.push_back({"tensor", "sequence_parallel", &engine.sequence_parallel,
+                   "Sequence parallelism: norms on 1/t of the tokens; else all-reduce."});
+  table.push_back(
+      {"tensor", "overlap", &engine.tensor_overlap, "Tensor-parallel traffic overlaps the products."});
+  table.push_back({"tensor", "regathers_inputs", &engine.regathers_inputs,
+                   "Gathers inputs again for weight gradients instead of keeping them."});
+  table.push_back({"tensor", "exposed", &engine.tensor_exposed,
+                   "Fraction of tensor-parallel traffic that computation does not hide.", fraction});
+  table.push_back(
+      {"pipeline", "overlap", &engine.pipeline_overlap, "Transfers between stages overlap computation."});
   table.push_back({"pipeline", "exposed", &engine.pipeline_exposed,
-                   "Time of transfers that wait for each other, of the hardware's.", some});
-  table.push_back({"pipeline", "waits", &engine.pipeline_waits, "Of stages for each other, of their work.",
-                   from_to(0, 1)});
-  table.push_back({"context",
-                   "by_split",
-                   &engine.context_by_split,
-                   "By the best split of heads and tokens; else K and V in a ring.",
-                   {}});
-  table.push_back({"experts", "folded", &engine.folded_experts, "Whole, on each rank's tokens.", {}});
-  table.push_back({"experts",
-                   "grouped",
-                   &engine.grouped_experts,
-                   "One launch for the products of all experts; else one for each expert.",
-                   {}});
+                   "Time of dependent transfers, relative to the hardware's.", fraction});
+  table.push_back({"pipeline", "waits", &engine.pipeline_waits,
+                   "Time that stages wait for each other, as a fraction of their work.", from_to(0, 1)});
+  table.push_back({"context", "by_split", &engine.context_by_split,
+                   "Context parallelism by the best split of heads and tokens; else K and V in a ring."});
+  table.push_back(
+      {"experts", "folded", &engine.folded_experts,
+       "Each rank has whole experts for its own tokens; else experts are split over tensor ranks."});
+  table.push_back({"experts", "grouped", &engine.grouped_experts,
+                   "One launch for the products of all experts; else one for each expert."});
   table.push_back({"experts", "passes", &engine.routing_passes,
-                   "Of 2h bytes over their rows, each way: put in order and back.", not_negative()});
-  table.push_back({"experts",
-                   "direct_dispatch",
-                   &engine.direct_dispatch,
-                   "A token goes to a node once, whatever experts it has there.",
-                   {}});
-  table.push_back(
-      {"experts", "exposed", &engine.expert_exposed, "Time of their traffic, of its bytes'.", some});
-  table.push_back({"experts", "layer_ms", &engine.expert_ms,
-                   "Of the host, for such a layer's passes of a micro-batch, beyond host.layer_ms.",
+                   "Passes of 2h bytes over the rows of experts, each way: permute and unpermute.",
                    not_negative()});
-  table.push_back({"vocabulary",
-                   "padded",
-                   &engine.padded_vocabulary,
-                   "To a multiple of 128 times the tensor ranks.",
-                   {}});
-  table.push_back({"gradients",
-                   "sharded",
-                   &engine.shards_optimizer,
-                   "Reduce-scattered, and weights gathered; else all-reduced.",
-                   {}});
-  table.push_back({"gradients", "overlap", &engine.gradient_overlap, "Wholly behind the backward.", {}});
-  table.push_back({"gradients",
-                   "once",
-                   &engine.gradients_once,
-                   "Of sharded weights: summed once a step, not once a micro-batch.",
-                   {}});
-  table.push_back({"gradients", "bytes", &engine.gradient_bytes, "A number, in the sum.", positive()});
+  table.push_back({"experts", "direct_dispatch", &engine.direct_dispatch,
+                   "A token is sent to a node once, whatever experts it has there."});
+  table.push_back({"experts", "exposed", &engine.expert_exposed,
+                   "Time of expert traffic, relative to its bytes over the rate.", fraction});
+  table.push_back({"experts", "layer_ms", &engine.expert_ms,
+                   "Host time per layer with experts and micro-batch, in addition to host.layer_ms.",
+                   not_negative()});
+  table.push_back({"vocabulary", "padded", &engine.padded_vocabulary,
+                   "Padded to a multiple of 128 times the tensor ranks."});
+  table.push_back({"gradients", "sharded", &engine.shards_optimizer,
+                   "Gradients are reduce-scattered and weights gathered; else all-reduced."});
+  table.push_back(
+      {"gradients", "overlap", &engine.gradient_overlap, "Gradient traffic fully overlaps the backward."});
+  table.push_back({"gradients", "once", &engine.gradients_once,
+                   "With sharded weights, gradients are reduced once per step, not per micro-batch."});
+  table.push_back({"gradients", "bytes", &engine.gradient_bytes,
+                   "Bytes per element in the gradient reduction.", positive()});
   table.push_back({"gradients", "accumulate_bytes", &engine.accumulate_bytes,
-                   "Traffic of adding a number to its sum.", not_negative()});
+                   "Memory traffic of accumulating one gradient element, in bytes.", not_negative()});
   table.push_back({"gradients", "exposed", &engine.gradient_exposed,
-                   "Share of their sums, and of gathers of weights, that shows.", some});
+                   "Fraction of gradient reductions and weight gathers that computation does not hide.",
+                   fraction});
   table.push_back({"optimizer", "bytes", &engine.optimizer_bytes,
-                   "Traffic per parameter whose states are on the device.", not_negative()});
+                   "Memory traffic of the optimizer per parameter with states on the device, in bytes.",
+                   not_negative()});
   table.push_back({"optimizer", "passes", &engine.gradient_passes,
-                   "Traffic of zeroing, scaling and norms per local parameter.", not_negative()});
-  table.push_back({"elementwise", "fused", &engine.fused, "SwiGLU, and norms with the residual's sums.", {}});
+                   "Memory traffic of zeroing, scaling and norms per local parameter, in bytes.",
+                   not_negative()});
+  table.push_back({"elementwise", "fused", &engine.fused,
+                   "SwiGLU is one kernel each way, and norms are fused with residual sums."});
   table.push_back({"elementwise", "unfused_passes", &engine.unfused_passes,
-                   "Further passes of 2h bytes a token and layer, each way.", not_negative()});
-  table.push_back(
-      {"elementwise", "factor", &engine.elementwise, "Traffic, of its counted passes.", from_to(0.05, 10)});
+                   "Additional passes of 2h bytes per token and layer, each way.", not_negative()});
+  table.push_back({"elementwise", "factor", &engine.elementwise,
+                   "Elementwise traffic, as a multiple of the counted passes.", from_to(0.05, 10)});
   table.push_back({"elementwise", "compiled", &engine.compiled,
-                   "Once more, where a compiler or library fuses it.", from_to(0.05, 1)});
-  table.push_back(
-      {"host", "layer_ms", &engine.layer_ms, "For a layer's passes of a micro-batch.", not_negative()});
-  table.push_back({"host", "step_ms", &engine.step_ms, "For a step.", not_negative()});
+                   "Further factor where a compiler or library fuses the operations.", from_to(0.05, 1)});
+  table.push_back({"host", "layer_ms", &engine.layer_ms,
+                   "Host time per layer and micro-batch, forward and backward.", not_negative()});
+  table.push_back({"host", "step_ms", &engine.step_ms, "Host time per step.", not_negative()});
 }
 
 int forward_kernels(Family family) { return family == Family::Llama ? 16 : 24; }

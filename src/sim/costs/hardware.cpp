@@ -15,12 +15,9 @@ constexpr double kMostGigabytes = 1e9;  // 64 bits count the bytes
 
 void describe_device(Device& device, OptionTable& table) {
   const std::string_view section = "device";
-  table.push_back({section, "name", &device.name, "Name of the machine.", {}});
-  table.push_back({section,
-                   "published_as",
-                   &device.published_as,
-                   "Prefixes of its names in tables of published runs.",
-                   {}});
+  table.push_back({section, "name", &device.name, "Name of the machine."});
+  table.push_back(
+      {section, "published_as", &device.published_as, "Prefixes of its names in tables of published runs."});
   table.push_back({section, "backend", &device.backend, "Device that computes: processor or card.",
                    one_of({"cpu", "cuda"})});
   table.push_back({section, "peak", &device.peak, "Peak rate that MFU refers to.", one_of({"bf16", "f32"})});

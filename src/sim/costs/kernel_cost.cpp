@@ -8,7 +8,7 @@
 namespace penstock::sim {
 namespace {
 
-Seconds hidden_traffic(const Hardware& hardware, double bytes) {
+Seconds exposed_traffic(const Hardware& hardware, double bytes) {
   return hardware.efficiency.matrix_traffic * bytes / hardware.memory_rate();
 }
 
@@ -70,9 +70,8 @@ double elementwise_rate(const Hardware& hardware, const Numbers& rates, double s
   return 1e9 * table_rate(measured.elementwise_mb, rates, measured.elementwise_gbps, state / 1e6);
 }
 
-// The time at `position`, below the first of the measured positions as on the line through the first two:
-// what a product costs however small it is. No less than what the rate there gives, no more than the first
-// time.
+// Time at `position`. Below the first measured position it is on the line through the first two, since even
+// a tiny product has a fixed cost: at least the time by the rate there, at most the first measured time.
 template <class Time>
 Seconds from_table(const Numbers& at, double position, const Time& time) {
   if (position >= at.front() || at.size() == 1) return time(position);
@@ -92,7 +91,7 @@ Seconds product_seconds(const Hardware& hardware, const Numbers& rates, double m
     });
   }
   return 2.0 * m * n * k / (hardware.peak() * hardware.efficiency.matrix) +
-         hidden_traffic(hardware, hardware.number_bytes() * (m * k + k * n + m * n) + traffic);
+         exposed_traffic(hardware, hardware.number_bytes() * (m * k + k * n + m * n) + traffic);
 }
 
 // Traffic over the attention scores of b sequences. `bytes` per score, forward: the products write and read

@@ -51,7 +51,7 @@ Sums sums_of(std::span<const Stretch> stretches) {
       tokens.push_back(sum_of<std::int64_t>(count, [&](auto values) { source.read(first, values); }));
       marks.push_back(
           sum_of<std::int64_t>(count, [&](auto values) { source.document_starts(first, values); }));
-      marks.push_back(sum_of<char>(count, [&](auto values) { source.learnt(first, values); }));
+      marks.push_back(sum_of<char>(count, [&](auto values) { source.in_loss(first, values); }));
     }
   }
   return {files::checksum(std::as_bytes(std::span(tokens))),

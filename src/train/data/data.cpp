@@ -117,14 +117,14 @@ TokenData::Marks TokenData::marks_of(const TokenSource& source, const Piece& pie
   Marks marks{std::vector<std::int64_t>(tokens), std::vector<char>(tokens, 1)};
   if (masks_documents_) source.document_starts(piece.first, marks.starts);
   for (std::int64_t& start : marks.starts) start = std::max<std::int64_t>(start - piece.first, 0);
-  if (masks_loss_) source.learnt(piece.first, marks.learnt);
+  if (masks_loss_) source.in_loss(piece.first, marks.in_loss);
   return marks;
 }
 
 // The next token must be in the piece or right after it, in the same document, and a target.
 bool TokenData::Marks::has_target(std::int64_t token) const {
   const auto next = static_cast<std::size_t>(token + 1);
-  return next < starts.size() && starts[next] <= token && learnt[next] == 1;
+  return next < starts.size() && starts[next] <= token && in_loss[next] == 1;
 }
 
 std::int64_t TokenData::count_targets(const TokenSource& source, const Piece& piece) const {

@@ -93,7 +93,7 @@ class TokenData {
   // Includes the token after a piece that continues.
   struct Marks {
     std::vector<std::int64_t> starts;
-    std::vector<char> learnt;
+    std::vector<char> in_loss;
 
     bool has_target(std::int64_t token) const;  // whether the next token is its target
   };

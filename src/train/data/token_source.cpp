@@ -23,7 +23,7 @@ class TextTokens : public TokenSource {
   void document_starts(std::int64_t, std::span<std::int64_t> starts) const override {
     std::ranges::fill(starts, 0);
   }
-  void learnt(std::int64_t, std::span<char> learnt) const override { std::ranges::fill(learnt, 1); }
+  void in_loss(std::int64_t, std::span<char> in_loss) const override { std::ranges::fill(in_loss, 1); }
   std::vector<std::int64_t> document_ends(std::int64_t, std::int64_t end) const override { return {end}; }
   std::int64_t documents() const override { return 1; }
   std::int64_t end_of_documents(double share) const override { return share < 0.5 ? 0 : size(); }
@@ -66,9 +66,9 @@ class MegatronTokens : public TokenSource {
     }
     return ends;
   }
-  void learnt(std::int64_t first, std::span<char> learnt) const override {
-    if (mask_) return mask_->read(first, learnt);
-    std::ranges::fill(learnt, 1);
+  void in_loss(std::int64_t first, std::span<char> in_loss) const override {
+    if (mask_) return mask_->read(first, in_loss);
+    std::ranges::fill(in_loss, 1);
   }
   std::int64_t documents() const override { return data_.index().documents(); }
   std::int64_t end_of_documents(double share) const override {
@@ -106,7 +106,7 @@ class LengthsAlone : public TokenSource {
     }
     return ends;
   }
-  void learnt(std::int64_t, std::span<char> learnt) const override { std::ranges::fill(learnt, 1); }
+  void in_loss(std::int64_t, std::span<char> in_loss) const override { std::ranges::fill(in_loss, 1); }
   std::int64_t documents() const override { return std::ssize(begins_) - 1; }
   std::int64_t end_of_documents(double share) const override {
     return begins_[static_cast<std::size_t>(std::nearbyint(share * static_cast<double>(documents())))];

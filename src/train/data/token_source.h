@@ -27,7 +27,7 @@ class TokenSource {
   virtual void document_starts(std::int64_t first, std::span<std::int64_t> starts) const = 0;
 
   // For each of the same tokens: 1 if it is a target, 0 if it is only read. Errors as above.
-  virtual void learnt(std::int64_t first, std::span<char> learnt) const = 0;
+  virtual void in_loss(std::int64_t first, std::span<char> in_loss) const = 0;
 
   // The ends of the documents in the tokens [begin, end), the last one at most `end`. Errors as above.
   virtual std::vector<std::int64_t> document_ends(std::int64_t begin, std::int64_t end) const = 0;

@@ -70,7 +70,7 @@ std::int64_t GradientBuffers::group_of(const Op& op) const {
 
 void GradientBuffers::enter(const Op& op) {
   for (const Class& one : classes_of(op)) {
-    if (units_.at(one.unit).passing) make_room(one.unit);
+    if (units_.at(one.unit).sharded_weights) make_room(one.unit);
     enter(classes_.at(one), group_of(op));
   }
 }
@@ -165,7 +165,7 @@ void GradientBuffers::clear() {
   for (auto& [one, members] : classes_) {
     members.left = members.expected;
     members.current = -1;
-    if (units_.at(one.unit).passing) continue;
+    if (units_.at(one.unit).sharded_weights) continue;
     for (Buffers& buffers : members.buffers) buffers.parameter->gradient.zero_();
   }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gradients of one rank as sums over groups of the batch (docs/mesh.md, "Equal bits"): each group's
 // micro-batches add up in a separate buffer; complete groups are added in an aligned binary tree. So the bits
-// do not depend on the number of replicas. Gradients of passing units (units.h) exist in full from the first
-// contribution until drop().
+// do not depend on the number of replicas. Gradients of units with sharded weights (units.h) exist in full
+// from the first contribution until drop().
 //
 // A parameter has at most run::gradient_buffers buffers; those of units that do not pass stay allocated.
 #pragma once
@@ -31,7 +31,7 @@ class GradientBuffers {
   void enter(const schedule::Op& op);
   void leave(const schedule::Op& op);
 
-  // Shrinks a passing unit's gradients to this rank's own parts, of the shares' size.
+  // Shrinks the gradients of a unit with sharded weights to this rank's own parts, of the shares' size.
   void drop(int unit);
 
   // Call before the next step.
@@ -56,7 +56,7 @@ class GradientBuffers {
     std::map<std::int64_t, at::Tensor> open;  // by group, except the current one
     std::map<Node, at::Tensor> complete;
     std::vector<at::Tensor> spare;
-    at::Tensor own;  // of a passing unit's parameter: its own part, once reduced
+    at::Tensor own;  // of a parameter with sharded weights: its own part, once reduced
   };
   struct Members {
     std::vector<Buffers> buffers;

@@ -57,7 +57,7 @@ void LayerGroups::prepare_balance(const comm::Groups& groups) {
   if (groups.tensor) add(**groups.tensor);
   const bool over_step = run_.options.moe.balance_over == "step";
   if (over_step && groups.replicas) {
-    add(*groups.replicas->sharing);
+    add(*groups.replicas->sharding);
     add(*groups.replicas->copying);
   } else if (!over_step && groups.context) {
     add(**groups.context);

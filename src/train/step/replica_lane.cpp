@@ -24,7 +24,8 @@ std::int64_t longest_share(const Units& units) {
   std::int64_t longest = 1;
   for (const auto& [number, unit] : units) {
     for (const nn::Parameter* parameter : unit.parameters) {
-      longest = std::max(longest, mesh::longest_flat_share(parameter->elements(), parameter->sharing.shards));
+      longest =
+          std::max(longest, mesh::longest_flat_share(parameter->elements(), parameter->sharding.shards));
     }
   }
   return longest;
@@ -103,16 +104,16 @@ void ReplicaLane::reduce(Flight& flight) {
 // Reduce-scatters over the ranks of a shard group, then all-reduces between those with the same share.
 void ReplicaLane::reduce(Flight& flight, const Family& family) {
   if (!family.groups) return;
-  const auto& [sharing, copying] = *family.groups;
+  const auto& [sharding, copying] = *family.groups;
   const std::string name = name_of(run_, flight.op);
   std::vector<comm::SharedBuffer> shares, copies;
   for (const nn::Parameter* parameter : units_.at(flight.op.key.stage).parameters) {
     if (!family.has(*parameter)) continue;
-    shares.push_back(whole(*parameter, parameter->gradient, sharing->size()));
+    shares.push_back(whole(*parameter, parameter->gradient, sharding->size()));
     copies.push_back(own_copies(*parameter, parameter->gradient, copying->size()));
   }
   if (shares.empty()) return;
-  if (sharing->size() > 1) flight.add(lane_.sum(*sharing, std::move(shares), name));
+  if (sharding->size() > 1) flight.add(lane_.sum(*sharding, std::move(shares), name));
   if (copying->size() == 1) return;
   flight.add(lane_.sum(*copying, copies, name));
   flight.add(lane_.gather(*copying, std::move(copies), room_.element_size(), name));
@@ -120,8 +121,8 @@ void ReplicaLane::reduce(Flight& flight, const Family& family) {
 
 void ReplicaLane::gather(Flight& flight) {
   Unit& unit = units_.at(flight.op.key.stage);
-  if (!unit.passing && gathered_[flight.op.key.stage]) return;
-  if (unit.passing) restore(unit);
+  if (!unit.sharded_weights && gathered_[flight.op.key.stage]) return;
+  if (unit.sharded_weights) restore(unit);
   for (const Family& family : families_) gather(flight, family);
   gathered_[flight.op.key.stage] = true;
 }
@@ -142,18 +143,18 @@ void ReplicaLane::restore(Unit& unit) const {
 }
 
 void ReplicaLane::gather(Flight& flight, const Family& family) {
-  if (!family.groups || family.groups->sharing->size() == 1) return;
-  const comm::Replicas sharing = family.groups->sharing;
+  if (!family.groups || family.groups->sharding->size() == 1) return;
+  const comm::Replicas sharding = family.groups->sharding;
   const Unit& unit = units_.at(flight.op.key.stage);
   std::vector<comm::SharedBuffer> shares;
   std::size_t element = 0;
   for (const nn::Parameter* parameter : unit.parameters) {
     if (!family.has(*parameter) || &owner_of(*parameter, unit) != parameter) continue;
     element = parameter->weight.element_size();
-    shares.push_back(whole(*parameter, parameter->weight, sharing->size()));
+    shares.push_back(whole(*parameter, parameter->weight, sharding->size()));
   }
   if (!shares.empty())
-    flight.add(lane_.gather(*sharing, std::move(shares), element, name_of(run_, flight.op)));
+    flight.add(lane_.gather(*sharding, std::move(shares), element, name_of(run_, flight.op)));
 }
 
 bool ReplicaLane::Family::has(const nn::Parameter& parameter) const {
@@ -173,7 +174,7 @@ void ReplicaLane::finish(std::uint32_t index, const std::function<bool()>& meanw
     flights_.pop_front();
     finished_.push_back(flight);
     const int unit = flight.op.key.stage;
-    if (flight.op.kind == OpKind::ReduceGradients && units_.at(unit).passing) gradients_.drop(unit);
+    if (flight.op.kind == OpKind::ReduceGradients && units_.at(unit).sharded_weights) gradients_.drop(unit);
   }
   wait.end = backend::moment_now();
 }

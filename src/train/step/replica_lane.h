@@ -36,10 +36,10 @@ class ReplicaLane {
 
   void begin();  // call before each step
 
-  // Starts GATHER_WEIGHTS or REDUCE_GRAD over the replicas, op `index` of the list. Allocates a passing
+  // Starts GATHER_WEIGHTS or REDUCE_GRAD over the replicas, op `index` of the list. Allocates a sharded
   // unit's weights; finish() drops its full gradients.
   void start(std::uint32_t index, const schedule::Op& op);
-  // Frees a passing unit's weights.
+  // Frees a sharded unit's weights.
   void release(const schedule::Op& op);
 
   // Makes progress without waiting; returns true if anything moved.

@@ -23,7 +23,7 @@
 namespace penstock::train {
 namespace {
 
-std::map<int, nn::Stage> make_stages(const run::Run& run, int device, const mesh::StateSharing& sharing,
+std::map<int, nn::Stage> make_stages(const run::Run& run, int device, const mesh::StateSharding& sharding,
                                      const nn::ExpertOptions& experts, LayerGroups& groups) {
   const bool sharded = run.sharded_vocabulary();
   const auto rotary = nn::rotary_table(run.shape(), run.options.data.seq_len, run.precision);
@@ -32,19 +32,20 @@ std::map<int, nn::Stage> make_stages(const run::Run& run, int device, const mesh
     if (run.device_of_stage[number] != device) continue;
     const auto [first, count] = run.layers[number];
     const auto keep = run.keep.begin() + first;
-    stages.emplace(number, nn::Stage({.shape = run.shape(),
-                                      .layers = {first, count},
-                                      .first = number == 0 && !sharded,
-                                      .last = number + 1 == run.stages() && !sharded,
-                                      .precision = run.precision,
-                                      .seed = static_cast<std::uint64_t>(run.options.train.seed),
-                                      .loss_tile_tokens = run.options.train.loss_tile_tokens,
-                                      .rotary = rotary,
-                                      .keep = {keep, keep + count},
-                                      .states = {sharing, run.states == schedule::ReplicaStates::Passing},
-                                      .experts = experts,
-                                      .group = &groups.tensor(),
-                                      .context = &groups.context()}));
+    stages.emplace(
+        number, nn::Stage({.shape = run.shape(),
+                           .layers = {first, count},
+                           .first = number == 0 && !sharded,
+                           .last = number + 1 == run.stages() && !sharded,
+                           .precision = run.precision,
+                           .seed = static_cast<std::uint64_t>(run.options.train.seed),
+                           .loss_tile_tokens = run.options.train.loss_tile_tokens,
+                           .rotary = rotary,
+                           .keep = {keep, keep + count},
+                           .states = {sharding, run.replica_sharding == schedule::ReplicaSharding::Weights},
+                           .experts = experts,
+                           .group = &groups.tensor(),
+                           .context = &groups.context()}));
   }
   return stages;
 }
@@ -62,7 +63,7 @@ std::unique_ptr<OffloadStore> make_store(const run::Run& run, int rank, Bytes si
 }
 
 nn::VocabularyOptions vocabulary_options(const run::Run& run, comm::Pipeline pipeline,
-                                         const mesh::StateSharing& sharing, nn::TensorGroup& group) {
+                                         const mesh::StateSharding& sharding, nn::TensorGroup& group) {
   return {.shape = run.shape(),
           .precision = run.precision,
           .seed = static_cast<std::uint64_t>(run.options.train.seed),
@@ -70,17 +71,17 @@ nn::VocabularyOptions vocabulary_options(const run::Run& run, comm::Pipeline pip
           .devices = pipeline->size(),
           .group = &group,
           .loss_tile_tokens = run.options.train.loss_tile_tokens,
-          .sharing = sharing};
+          .sharding = sharding};
 }
 
-mesh::StateSharing sharing_at(const run::Run& run, int rank) {
-  return run::sharing_of(run, run.mesh.coordinates_of(rank));
+mesh::StateSharding sharding_at(const run::Run& run, int rank) {
+  return run::state_sharding_of(run, run.mesh.coordinates_of(rank));
 }
 
-comm::SharingRanks sharing_ranks(const run::Run& run) {
+comm::ShardingRanks sharding_ranks(const run::Run& run) {
   const bool experts = run.shape().experts > 1;
-  return {.dense = run::sharing_of(run, {}).shards,
-          .experts = experts ? run::expert_sharing_of(run, {}).shards : 0};
+  return {.dense = run::state_sharding_of(run, {}).shards,
+          .experts = experts ? run::expert_sharding_of(run, {}).shards : 0};
 }
 
 }  // namespace
@@ -90,7 +91,7 @@ Trainer::Trainer(const run::Run& run, comm::Communicator& world, bool profile, F
       evaluation_(run::evaluation_of(run)),
       profiles_(profile),
       recorder_(recorder),
-      groups_(comm::make_groups(world, run.mesh, sharing_ranks(run))),
+      groups_(comm::make_groups(world, run.mesh, sharding_ranks(run))),
       layer_groups_(run, groups_, [this] { return advance(); }) {
   backend::take_turn(comm::place_on_machine(world.rank()));
   backend::install_allocator();
@@ -104,10 +105,10 @@ Trainer::Trainer(const run::Run& run, comm::Communicator& world, bool profile, F
 }
 
 void Trainer::make_states() {
-  const mesh::StateSharing sharing = sharing_at(run_, groups_.world->rank());
-  stages_ = make_stages(run_, groups_.pipeline->rank(), sharing, expert_options(), layer_groups_);
+  const mesh::StateSharding sharding = sharding_at(run_, groups_.world->rank());
+  stages_ = make_stages(run_, groups_.pipeline->rank(), sharding, expert_options(), layer_groups_);
   if (run_.sharded_vocabulary())
-    vocabulary_.emplace(vocabulary_options(run_, groups_.pipeline, sharing, layer_groups_.tensor()));
+    vocabulary_.emplace(vocabulary_options(run_, groups_.pipeline, sharding, layer_groups_.tensor()));
   {
     const backend::CategoryScope moments(model::Category::Optimizer);
     optimizer_ = std::make_unique<Optimizer>(parameters(), run_.options.train);
@@ -154,7 +155,7 @@ nn::ExpertOptions Trainer::expert_options() {
   const run::MoeOptions& moe = run_.options.moe;
   const mesh::Coordinates at = run_.mesh.coordinates_of(groups_.world->rank());
   return {.own = mesh::experts_of(run_.mesh, run_.shape().experts, at),
-          .sharing = run::expert_sharing_of(run_, at),
+          .sharding = run::expert_sharding_of(run_, at),
           .group = &layer_groups_.experts(),
           .losses = {.balance = moe.balance_coefficient,
                      .z = moe.z_coefficient,
@@ -171,9 +172,9 @@ Units Trainer::units() {
     for (nn::Parameter& parameter : parameters) unit.push_back(&parameter);
     return unit;
   };
-  const bool passing = run_.states == schedule::ReplicaStates::Passing;
+  const bool sharded_weights = run_.replica_sharding == schedule::ReplicaSharding::Weights;
   Units units;
-  for (auto& [number, stage] : stages_) units[number] = {addresses(stage.parameters()), passing};
+  for (auto& [number, stage] : stages_) units[number] = {addresses(stage.parameters()), sharded_weights};
   if (vocabulary_) units[schedule::vocabulary_unit(run_.program)] = {addresses(vocabulary_->parameters())};
   return units;
 }

@@ -11,7 +11,7 @@ namespace penstock::train {
 
 struct Unit {
   std::vector<nn::Parameter*> parameters;
-  bool passing = false;  // weights and gradients exist only while they are used
+  bool sharded_weights = false;  // weights and gradients exist only while they are used
 };
 using Units = std::map<int, Unit>;  // by number
 
