@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training on one card: speed beside the card's own products, what slices and offloading cost, memory beside what was predicted, a
-pipeline's stages on one card, the longest sequence, and whether results are the processor's and repeat.
+"""Training on one GPU: speed beside the GPU's own products, what slices and offloading cost, memory beside what was predicted, a
+pipeline's stages on one GPU, the longest sequence, and whether results are the processor's and repeat.
 
 Usage: bench/gpu.py PATH/TO/penstock [--quick] [PART...]
 (from the root of the repository; --quick: a model of seconds, to see that everything runs; parts: kernels speeds offloading stages peers
 exactness longest; all unless named; slicing: of the speeds, those of repeatable runs of 128K tokens alone; forecast: simulates the speeds
-that are kept, without a card)
+that are kept, without a GPU)
 
 The model has Llama 3's 8B layers: hidden 4096, ffn 14336, 32 heads, 8 of them for keys and values; 4 of its 32 layers, 1 beyond 128K
 tokens, and 4,096 tokens of vocabulary for each, so that the output layer has its share of the work. Speeds are medians of the steps after
@@ -40,7 +40,7 @@ def flops_of_token(shape, tokens):
     return 6 * (shape["layers"] * layer + h * shape["vocab"]) + 6 * shape["layers"] * h * tokens
 
 
-class Card:
+class Gpu:
     def __init__(self, program, quick):
         self.program, self.quick = program, quick
         FOLDER.mkdir(parents=True, exist_ok=True)
@@ -107,13 +107,13 @@ def aim(value, least, greatest=None):
     return f"{'≥' if greatest is None else '≤'} {least if greatest is None else greatest}, {'met' if met else 'missed'}"
 
 
-def kernels(card):
-    measured, device = card.hardware["measured"], card.hardware["device"]
+def kernels(gpu):
+    measured, device = gpu.hardware["measured"], gpu.hardware["device"]
     products = measured.get("matrix_tflops") or measured["f32_matrix_tflops"]
     head("The card", "", "")
     row("quickest product", f"{max(products):,.3g} TFLOP/s")
     row("memory, read and written", f"{device['memory_gbps']:,.4g} GB/s")
-    row("to and from the host at once, each way", f"{card.hardware['node']['host_link_gbps']:,.3g} GB/s")
+    row("to and from the host at once, each way", f"{gpu.hardware['node']['host_link_gbps']:,.3g} GB/s")
     head("", "attention, tokens", "causal TFLOP/s", "backward", "earlier slices", "backward")
     names = [f"{part}attention_{direction}tflops" for part in ("", "earlier_") for direction in ("", "backward_")]
     for tokens, *rates in zip(measured["attention_tokens"], *(measured[name] for name in names)):
@@ -125,15 +125,15 @@ def kernels(card):
     return 1e12 * max(products)
 
 
-def slicing(card, product):
-    speeds(card, product, [128 * K], [True], ("Speed of slices", "length"))
+def slicing(gpu, product):
+    speeds(gpu, product, [128 * K], [True], ("Speed of slices", "length"))
 
 
-def speeds(card, product, lengths=None, orders=(True, False), titles=("Speed", "tokens")):
+def speeds(gpu, product, lengths=None, orders=(True, False), titles=("Speed", "tokens")):
     head(*titles, "slices", "policy", "attention's backward", "TFLOP/s", "of the product", "beside one slice", "aim")
     aims = {128 * K: 0.65, 512 * K: 0.62}
-    for tokens in (96, 192) if card.quick else lengths or (8 * K, 32 * K, 128 * K, 512 * K):
-        few, many = (1, 4) if card.quick else (1, 16 if tokens > 128 * K else 8)
+    for tokens in (96, 192) if gpu.quick else lengths or (8 * K, 32 * K, 128 * K, 512 * K):
+        few, many = (1, 4) if gpu.quick else (1, 16 if tokens > 128 * K else 8)
         cases = [(many, "balanced", True), (many, "balanced", False)]
         if tokens <= 128 * K:
             cases.insert(0, (few, "balanced", True))
@@ -141,13 +141,13 @@ def speeds(card, product, lengths=None, orders=(True, False), titles=("Speed", "
             cases.append((4 * many, "balanced", True))
         whole = None
         for slices, policy, repeatable in (case for case in cases if case[2] in orders):
-            run = card.train(tokens, **{"schedule.name": "slimpipe", "schedule.slices": slices, "memory.policy": policy,
+            run = gpu.train(tokens, **{"schedule.name": "slimpipe", "schedule.slices": slices, "memory.policy": policy,
                                         "numerics.repeatable": repeatable})
             order = "repeatable" if repeatable else "in any order"
             if isinstance(run, str):
                 row(f"{tokens:,}", slices, policy, order, run[:120], "", "", "")
                 continue
-            rate = card.rate(run, tokens)
+            rate = gpu.rate(run, tokens)
             if slices == 1:
                 whole = rate
             beside = f"{rate / whole:.3f}" if whole and policy == "balanced" and slices > 1 and repeatable else ""
@@ -155,12 +155,12 @@ def speeds(card, product, lengths=None, orders=(True, False), titles=("Speed", "
             row(f"{tokens:,}", slices, policy, order, f"{rate / 1e12:,.4g}", f"{rate / product:.2f}" if product else "", beside, wanted)
 
 
-def offloading(card):
+def offloading(gpu):
     head("Offloading", "tokens", "α", "step, s", "beside α = 0", "aim", "peak, GiB", "predicted", "off by", "aim")
-    for tokens in (192,) if card.quick else (128 * K,):
+    for tokens in (192,) if gpu.quick else (128 * K,):
         kept = None
         for alpha in (0.0, 0.5, 1.0):
-            run = card.train(tokens, **{"schedule.name": "slimpipe", "schedule.slices": 16, "memory.offload": alpha})
+            run = gpu.train(tokens, **{"schedule.name": "slimpipe", "schedule.slices": 16, "memory.offload": alpha})
             if isinstance(run, str):
                 row(f"{tokens:,}", alpha, run[:120], *[""] * 6)
                 continue
@@ -173,12 +173,12 @@ def offloading(card):
                 f"{100 * (peak / predicted - 1):+.1f} %", aim(abs(peak / predicted - 1), 0, 0.02))
 
 
-def stages(card):
-    tokens = 192 if card.quick else 32 * K
+def stages(gpu):
+    tokens = 192 if gpu.quick else 32 * K
     head("Four stages on the card", "schedule", "saved activations of the fullest rank, MiB", "beside 1f1b", "aim")
     first = None
     for name, slices in (("1f1b", 1), ("slimpipe", 8)):
-        run = card.train(tokens, **{"ranks": 4, "parallel.pp": 4, "train.batch": 4, "schedule.name": name, "schedule.slices": slices})
+        run = gpu.train(tokens, **{"ranks": 4, "parallel.pp": 4, "train.batch": 4, "schedule.name": name, "schedule.slices": slices})
         if isinstance(run, str):
             row(name, run[:120], "", "")
             continue
@@ -189,40 +189,40 @@ def stages(card):
         row(f"{name}, {slices} slices", f"{held / 2**20:,.1f}", f"{held / first:.2f}" if first else "", wanted)
 
 
-def longest(card):
+def longest(gpu):
     """All slices go through one layer after the other (chunks of a layer, groups of all slices): then the gradients of one layer's keys and
     values are there at a time."""
     head("The longest sequence", "layers", "tokens", "on the card", "on the host", "ended", "TFLOP/s",
          text='`memory.policy = "full"`, all records that can leave on the host; what was not trained is predicted, as it is before a start.')
-    cases = [(4, 384, 0), (4, 768, 2)] if card.quick else [(8, K * K, 0), (8, 1536 * K, 0), (8, 2 * K * K, 0), (1, 1536 * K, 1)]
+    cases = [(4, 384, 0), (4, 768, 2)] if gpu.quick else [(8, K * K, 0), (8, 1536 * K, 0), (8, 2 * K * K, 0), (1, 1536 * K, 1)]
     for layers, tokens, steps in cases:
         slices = max(8, tokens // (32 * K))
         chunks = {"schedule.chunks": layers, "schedule.group": slices} if layers > 1 else {}
-        shape = card.shape(tokens, layers)
-        run = card.train(tokens, **{"model.layers": shape["layers"], "model.vocab": shape["vocab"], "schedule.name": "slimpipe",
+        shape = gpu.shape(tokens, layers)
+        run = gpu.train(tokens, **{"model.layers": shape["layers"], "model.vocab": shape["vocab"], "schedule.name": "slimpipe",
                                     "schedule.slices": slices, **chunks, "memory.policy": "full", "memory.offload": 1.0,
                                     "numerics.repeatable": False, "train.steps": max(steps, 1), "dry": steps == 0})
         if isinstance(run, str):
             row(layers, f"{tokens:,}", *(run.split("|") if steps == 0 else ["", "", run[:120]]), "")
             continue
         held, away = (device_bytes(run, "measured", kind) / 2**30 for kind in ("total", "host"))
-        row(layers, f"{tokens:,}", f"{held:.1f} GiB", f"{away:.1f} GiB", "trained", f"{card.rate(run, tokens, layers) / 1e12:,.4g}")
+        row(layers, f"{tokens:,}", f"{held:.1f} GiB", f"{away:.1f} GiB", "trained", f"{gpu.rate(run, tokens, layers) / 1e12:,.4g}")
 
 
-def peers(card):
+def peers(gpu):
     """transformers with torch's fused attention: as it comes, and with each layer recomputed."""
     head("Beside transformers", "tokens", "program", "tokens/s", "peak of the card, GiB")
-    shape = [word for name, value in card.shape(32 * K).items() for word in (f"--{name.replace('_', '-')}", str(value))]
-    for tokens in (96,) if card.quick else (32 * K,):
+    shape = [word for name, value in gpu.shape(32 * K).items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    for tokens in (96,) if gpu.quick else (32 * K,):
         for policy in ("none", "full"):
-            run = card.train(tokens, **{"schedule.name": "slimpipe", "schedule.slices": 8, "memory.policy": policy})
+            run = gpu.train(tokens, **{"schedule.name": "slimpipe", "schedule.slices": 8, "memory.policy": policy})
             if isinstance(run, str):
                 row(f"{tokens:,}", f"penstock, {policy}", run[:120], "")
                 continue
             peak = device_bytes(run, "measured", "total")
             row(f"{tokens:,}", f"penstock, {policy}", f"{tokens / seconds(run):,.0f}", f"{peak / 2**30:.2f}")
         for name, words in (("transformers", []), ("transformers, checkpointing", ["--checkpointing"])):
-            command = [sys.executable, "bench/peers/hf_train.py", "--device", "cpu" if card.quick else "cuda", "--dtype", "bf16-autocast",
+            command = [sys.executable, "bench/peers/hf_train.py", "--device", "cpu" if gpu.quick else "cuda", "--dtype", "bf16-autocast",
                        *shape, "--seq-len", str(tokens), "--microbatches", "1", "--steps", "3", *words]
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode:
@@ -233,7 +233,7 @@ def peers(card):
             row(f"{tokens:,}", name, f"{report['tokens_per_second']['median']:,.0f}", f"{peak / 2**30:.2f}" if peak else "")
 
 
-def exactness(card):
+def exactness(gpu):
     head("The same results", "type", "beside", "difference", text="Twenty steps of a small model: greatest relative difference of a loss.")
     whole = {"schedule.name": "1f1b", "schedule.slices": 1}
     for precision in ("f32", "bf16"):
@@ -241,7 +241,7 @@ def exactness(card):
                  "train.precision": precision, "schedule.name": "slimpipe", "schedule.slices": 4}
 
         def losses(**options):
-            run = card.train(256 if card.quick else K, **{**small, **options})
+            run = gpu.train(256 if gpu.quick else K, **{**small, **options})
             assert not isinstance(run, str), run
             return [step["loss"] for step in run["steps"]]
 
@@ -249,7 +249,7 @@ def exactness(card):
             return max(abs(x - y) / abs(y) for x, y in zip(a, b, strict=True))
 
         alone = losses()
-        if not card.quick:  # a card that is none has no processor's program beside it
+        if not gpu.quick:  # without a GPU there is no CPU run to compare with
             row(precision, "the processor", f"{difference(alone, losses(**{'train.device': 'cpu', 'train.threads': 1})):.1e}")
         for name, options, other in (("another run", {}, alone), ("four stages", {"ranks": 4, "parallel.pp": 4}, alone),
                                      ("1f1b of two stages and of one", {**whole, "ranks": 2, "parallel.pp": 2}, None)):
@@ -258,7 +258,7 @@ def exactness(card):
 
 
 def forecast(program):
-    """Steps of the speeds kept in bench/results/gpu.txt, beside what simulate says of them with hardware/h200.toml; needs no card."""
+    """Steps of the speeds kept in bench/results/gpu.txt, beside what simulate says of them with hardware/h200.toml; needs no GPU."""
     kept = re.findall(r"^\| ([\d,]+) \| (\d+) \| (\w+) \| repeatable \| ([\d.]+) \|", pathlib.Path("bench/results/gpu.txt").read_text(), re.M)
     assert kept, "no speeds are kept"
     head("Forecast", "tokens", "slices", "step, s", "simulated", "off by")
@@ -283,19 +283,19 @@ PARTS = dict(speeds=speeds, exactness=exactness, stages=stages, peers=peers, off
 def main(program, *words):
     if words == ("forecast",):
         return forecast(program)
-    card = Card(program, "--quick" in words)
+    gpu = Gpu(program, "--quick" in words)
     wanted = [word for word in words if word != "--quick"] or ["kernels", *(name for name in PARTS if name != "slicing")]
     try:
         product = None
         if {"kernels", "speeds"} & set(wanted):
-            card.profile()
-            product = kernels(card)
+            gpu.profile()
+            product = kernels(gpu)
         for name, part in PARTS.items():
             if name in wanted:
                 sys.stdout.flush()
-                part(card, *([product] if part in (speeds, slicing) else []))
+                part(gpu, *([product] if part in (speeds, slicing) else []))
     finally:
-        shutil.rmtree(card.out, ignore_errors=True)
+        shutil.rmtree(gpu.out, ignore_errors=True)
 
 
 if __name__ == "__main__":

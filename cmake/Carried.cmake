@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A build without MPI may be carried to a machine that has LibTorch and a card but none of Debian's packages: the one library
+# A build without MPI may be carried to a machine that has LibTorch and a GPU but none of Debian's packages: the one library
 # that programs need of them lies beside them.
 get_filename_component(real_library ${sentencepiece_LIBRARY} REALPATH)
 get_filename_component(library_name ${real_library} NAME)

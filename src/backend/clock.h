@@ -8,7 +8,7 @@
 
 namespace penstock::backend {
 
-// A point in a thread's issued work. On the CPU it has already passed when it is created; on a card it is a
+// A point in a thread's issued work. On the CPU it has already passed when it is created; on a GPU it is a
 // stream event.
 class Moment {
  public:
@@ -18,7 +18,7 @@ class Moment {
   friend class DeviceClock;
   friend Moment moment_now();
   Seconds passed_ = 0;           // on the CPU: steady_seconds()
-  std::shared_ptr<void> event_;  // on a card
+  std::shared_ptr<void> event_;  // on a GPU
 };
 Moment moment_now();  // on the calling thread's stream
 

@@ -6,7 +6,7 @@
 
 namespace penstock::backend {
 
-// Synchronous on the CPU. On a card it is issued to the calling thread's stream, and either side may be card
+// Synchronous on the CPU. On a GPU it is issued to the calling thread's stream, and either side may be GPU
 // or host memory.
 void copy_bytes(void* to, const void* from, std::size_t bytes);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies that run in order, overlapped with computation: in a thread on the CPU, in a stream on a card.
+// Copies that run in order, overlapped with computation: in a thread on the CPU, in a stream on a GPU.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace penstock::backend {
 
 // Used by one thread. Jobs run in the order of posting, each after the work that thread issued before. On a
-// card post() throws a job's exception; on the CPU no later job runs, and waits for it or later ones rethrow.
+// GPU post() throws a job's exception; on the CPU no later job runs, and waits for it or later ones rethrow.
 class CopyLane {
  public:
   struct Times {
@@ -19,7 +19,7 @@ class CopyLane {
   };
 
   CopyLane();
-  ~CopyLane();  // waits for the running job, on a card for all jobs; drops the others
+  ~CopyLane();  // waits for the running job, on a GPU for all jobs; drops the others
   CopyLane(const CopyLane&) = delete;
   CopyLane& operator=(const CopyLane&) = delete;
 

@@ -11,27 +11,27 @@
 
 namespace penstock::backend {
 
-// The CPU, or the card of this rank.
+// The CPU, or the GPU of this rank.
 c10::Device compute_device();
 
-// Throws InputError if the program is built for a card and the machine has no usable one. Otherwise sets
-// whether the card's kernels must repeat their bits (numerics.repeatable).
+// Throws InputError if the program is built for a GPU and the machine has no usable one. Otherwise sets
+// whether the GPU's kernels must repeat their bits (numerics.repeatable).
 void require_device(bool repeatable = true);
 
-// The card of this thread, as reported by its driver; nullopt on the CPU or without a card.
-struct Card {
+// The GPU of this thread, as reported by its driver; nullopt on the CPU or without a GPU.
+struct Gpu {
   std::string name;
-  int cards = 1;  // number on this machine that this process may use
+  int gpus = 1;  // number on this machine that this process may use
   Bytes total = 0, free = 0;
-  std::string id;  // unique per card, the same in all processes
+  std::string id;  // unique per GPU, the same in all processes
 };
-std::optional<Card> card();
-// The card that take_turn(turn) would select. Does not select it, but the process then holds memory on it.
-std::optional<Card> card_of_turn(int turn);
+std::optional<Gpu> gpu();
+// The GPU that take_turn(turn) would select. Does not select it, but the process then holds memory on it.
+std::optional<Gpu> gpu_of_turn(int turn);
 
-// Binds the calling thread to the machine's card `turn` modulo their number, and to a pool stream there.
-// `turn` is the rank's index on its machine. Call before any other use of a card by the thread, since each
-// card it touches holds memory for the process. No-op on the CPU or without a card.
+// Binds the calling thread to the machine's GPU `turn` modulo their number, and to a pool stream there.
+// `turn` is the rank's index on its machine. Call before any other use of a GPU by the thread, since each
+// GPU it touches holds memory for the process. No-op on the CPU or without a GPU.
 void take_turn(int turn);
 
 // Options for a new tensor on the compute device.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host memory for asynchronous copies to and from a card, pinned in full at construction. On the CPU it is
+// Host memory for asynchronous copies to and from a GPU, pinned in full at construction. On the CPU it is
 // not pinned, and pages are allocated on first write.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of the compute device's tensors, each block accounted to a rank and a category. The CPU has our own
 // allocator, which reuses large blocks, since fresh pages cost as much as the arithmetic on them, and up to
-// 4 MiB of small blocks per thread. A card has LibTorch's.
+// 4 MiB of small blocks per thread. A GPU has LibTorch's.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,7 +11,7 @@
 namespace penstock::backend {
 
 // Call once per process; later calls are no-ops. Earlier tensors keep their memory and are not counted. On a
-// card this also makes its memory available to messages (device_memory.h).
+// GPU this also makes its memory available to messages (device_memory.h).
 void install_allocator();
 
 // While alive, tensors allocated on this thread count in `ledger`, by default as Transient. Scopes nest. The
@@ -51,7 +51,7 @@ Bytes cached_bytes();
 // Frees the large blocks held for reuse. On the CPU also forgets the peak use that bounds them.
 void release_cached();
 
-// Number of large blocks (256 KiB or more; on a card, segments) mapped since the process began. After the
+// Number of large blocks (256 KiB or more; on a GPU, segments) mapped since the process began. After the
 // first steps it should stay constant, except for a few per step on the CPU if the peak is large.
 std::int64_t mapped_blocks();
 

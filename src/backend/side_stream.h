@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A second stream on a card, for work that must not queue behind what its thread has already issued.
+// A second stream on a GPU, for work that must not queue behind what its thread has already issued.
 #pragma once
 
 #include <memory>
 
 namespace penstock::backend {
 
-// Used only by the thread that constructs it. A high-priority stream on a card; a no-op on the CPU.
+// Used only by the thread that constructs it. A high-priority stream on a GPU; a no-op on the CPU.
 class SideStream {
  public:
   SideStream();

@@ -9,7 +9,7 @@
 
 namespace penstock::cli {
 
-void become_program_for_cards(const std::string& device) {
+void become_program_for_gpus(const std::string& device) {
   backend::take_turn(comm::launched_local_rank());
   if (device != "cuda" || !backend::compute_device().is_cpu()) return;
   const std::string program = program_beside("penstock-cuda");

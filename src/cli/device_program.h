@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computation on cards is in a separate program, penstock-cuda.
+// Computation on GPUs is in a separate program, penstock-cuda.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@ namespace penstock::cli {
 
 // Replaces this process by that program if this one computes on the CPU, `device` (train.device) is "cuda"
 // and the program is in the same folder. Call before anything is printed. The new program computes on the
-// card of this process's turn (backend/device.h).
-void become_program_for_cards(const std::string& device);
+// GPU of this process's turn (backend/device.h).
+void become_program_for_gpus(const std::string& device);
 
 }  // namespace penstock::cli

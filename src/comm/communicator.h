@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Byte transfer between ranks. One small interface, several transports: single (one rank), threads (many
-// ranks in one process), MPI, NCCL (comm/cards). All pass the same contract test.
+// ranks in one process), MPI, NCCL (comm/gpus). All pass the same contract test.
 //
 // Point-to-point messages are non-blocking and first-in-first-out per (source, destination, channel),
 // unordered between channels. A buffer passed to send or receive belongs to the communicator until the
 // request is done. A rank uses its communicator from one thread only; different ranks may be different
-// threads. Buffers of messages, gathers and all-to-alls may be in a card's memory (backend/device_memory.h):
+// threads. Buffers of messages, gathers and all-to-alls may be in a GPU's memory (backend/device_memory.h):
 // such a message runs after the work that the calling thread has issued, and once its request is done, work
 // that the thread issues next runs after the message.
 //
@@ -130,9 +130,9 @@ class Communicator {
   // The sub-group of the ranks with the same color, ordered by key, then by rank. Collective.
   virtual std::unique_ptr<Communicator> split(int color, int key) = 0;
 
-  // Call before the first message between card memories in this group. Collective; ranks that are in several
+  // Call before the first message between GPU memories in this group. Collective; ranks that are in several
   // groups connect them in the same order, while no such messages are in flight.
-  virtual void connect_cards() {}
+  virtual void connect_gpus() {}
 
   // Notifies all ranks that this one has failed. With MPI it does not return (the process ends with exit code
   // 3); elsewhere it returns and the caller unwinds. May be called by any rank at any time, repeatedly.

@@ -29,7 +29,7 @@ class Receiving final : public Request::State {
   ~Receiving() override {
     try {
       if (copied_) backend::device_memory()->wait_for(copied_);  // before the room is reused
-    } catch (const std::exception&) {  // the card is lost; its next use reports that
+    } catch (const std::exception&) {                            // the GPU is lost; its next use reports that
     }
   }
 

@@ -65,16 +65,16 @@ Groups make_groups(Communicator& world, const mesh::Mesh& mesh, ShardingRanks sh
   return groups;
 }
 
-void connect_cards(const Groups& groups) {
-  groups.pipeline->connect_cards();
-  groups.vocabulary->connect_cards();
-  if (groups.tensor) (*groups.tensor)->connect_cards();
-  if (groups.context) (*groups.context)->connect_cards();
-  if (groups.experts) (*groups.experts)->connect_cards();
+void connect_gpus(const Groups& groups) {
+  groups.pipeline->connect_gpus();
+  groups.vocabulary->connect_gpus();
+  if (groups.tensor) (*groups.tensor)->connect_gpus();
+  if (groups.context) (*groups.context)->connect_gpus();
+  if (groups.experts) (*groups.experts)->connect_gpus();
   for (const std::optional<ReplicaGroups>& replicas : {groups.replicas, groups.expert_replicas}) {
     if (!replicas) continue;
-    replicas->sharding->connect_cards();
-    replicas->copying->connect_cards();
+    replicas->sharding->connect_gpus();
+    replicas->copying->connect_gpus();
   }
 }
 

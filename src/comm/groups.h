@@ -60,6 +60,6 @@ struct ShardingRanks {
 Groups make_groups(Communicator& world, const mesh::Mesh& mesh, ShardingRanks sharding = {});
 
 // Connects all groups except the world, whose messages are in host memory. Collective.
-void connect_cards(const Groups& groups);
+void connect_gpus(const Groups& groups);
 
 }  // namespace penstock::comm

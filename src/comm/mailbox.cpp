@@ -23,7 +23,7 @@ backend::DeviceMemory::Point copy_between(const Side& sender, const Side& receiv
   device.copy(receiver.room, sender.source, sender.bytes);
   auto copied = device.point();
   const bool both = sender.ready && receiver.ready;
-  if (!both) device.wait_for(copied);  // the host side does not follow the card's order
+  if (!both) device.wait_for(copied);  // the host side does not follow the GPU's order
   return copied;
 }
 

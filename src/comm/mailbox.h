@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Message passing between the threads of one process: each rank has a mailbox in which the two sides of a
 // message meet. The later side copies the bytes from the sender's buffer directly into the receiver's. For
-// card memory it issues the copy after the work that both sides have issued before.
+// GPU memory it issues the copy after the work that both sides have issued before.
 #pragma once
 
 #include <atomic>
@@ -37,7 +37,7 @@ struct Side {
   std::size_t bytes = 0;
   std::size_t arrived = 0;  // the other side's length, once done
   Phase phase = Phase::Waiting;
-  // For card memory. `ready`: after the work that wrote the bytes or last used the room. `copied`: after the
+  // For GPU memory. `ready`: after the work that wrote the bytes or last used the room. `copied`: after the
   // copy, once done.
   backend::DeviceMemory::Point ready = {}, copied = {};
 };

@@ -48,7 +48,7 @@ class Polling : public Collectives {
 
   void abort(const std::string& reason) override { inner_.abort(reason); }
   void throw_if_failed() override { inner_.throw_if_failed(); }
-  void connect_cards() override { inner_.connect_cards(); }
+  void connect_gpus() override { inner_.connect_gpus(); }
 
  protected:
   Request post_send(std::span<const std::byte> bytes, int to, int channel) override {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The number of keys per attention call on a card, for the run and its memory model: short earlier slices are
+// The number of keys per attention call on a GPU, for the run and its memory model: short earlier slices are
 // joined, and a repeatable backward goes block by block.
 #pragma once
 
@@ -34,7 +34,7 @@ inline constexpr Tokens kRepeatableBlock = 8192;
 // queries · keys, which scales its workspace, is at most block². A multiple of 128, or `block`.
 Tokens keys_of_block(Tokens queries, Tokens block);
 
-// Keys that a bf16 call on a card should have: on an H200, 1,024 queries over 1,024 keys take 2 to 3 times as
+// Keys that a bf16 call on a GPU should have: on an H200, 1,024 queries over 1,024 keys take 2 to 3 times as
 // long per FLOP as over 16,384, and each call adds a pass over the queries. At most one backward call's.
 Tokens keys_at_once(Tokens queries, bool repeatable);
 

@@ -25,9 +25,9 @@ Precision parse_precision(std::string_view name);  // "f64", "f32", "bf16"; Inpu
 Bytes element_size(Precision precision);      // of weights and activations
 Bytes accumulator_size(Precision precision);  // of gradients, moments, statistics: 8 for f64, else 4
 
-// Default number of tokens whose logits exist at a time. A card needs larger tiles: the gradient of the
+// Default number of tokens whose logits exist at a time. A GPU needs larger tiles: the gradient of the
 // output matrix is read and written once per tile.
-constexpr Tokens usual_loss_tile(bool card) { return card ? 4096 : 512; }
+constexpr Tokens usual_loss_tile(bool gpu) { return gpu ? 4096 : 512; }
 
 // Rotary positions with Hugging Face's rope_scaling of type "llama3"; factor 1: unchanged.
 struct RopeScaling {

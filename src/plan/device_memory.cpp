@@ -24,7 +24,7 @@ class Closed {
         gelu_(has_gelu(workload)),
         element_(element_size(workload.precision)),
         accumulator_(accumulator_size(workload.precision)),
-        loss_tile_(model::usual_loss_tile(workload.card)),
+        loss_tile_(model::usual_loss_tile(workload.gpu)),
         tokens_(group_tokens(workload, layout) / layout.mesh.tensor),
         key_copies_(key_copies(workload, layout)) {}
 
@@ -173,7 +173,7 @@ Bytes temporary_bytes(const Workload& workload, const Layout& layout) {
                              .precision = workload.precision,
                              .keep = {sliced ? layout.keep.with(model::SavedTensor::KeyValue) : layout.keep},
                              .context = average_slice(workload, layout).context,
-                             .kernels = workload.card ? model::on_card(kernels) : kernels});
+                             .kernels = workload.gpu ? model::on_gpu(kernels) : kernels});
   const auto kind =
       splits_backward(layout.schedule) ? schedule::OpKind::BackwardInput : schedule::OpKind::Backward;
   return bytes.action(0, {.key = schedule::make_key(1, 0, layout.slices - 1), .kind = kind}).growth;

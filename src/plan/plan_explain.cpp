@@ -146,7 +146,7 @@ std::string explain(const Workload& workload, const Cluster& cluster, const Cand
   const Seconds step = candidate.step();
   rows.push_back({"  tokens/s/GPU", number(tokens_per_second_per_gpu(workload, cluster, step), 1)});
   rows.push_back({"  MFU", number(100 * model_flops_utilization(workload, cluster, step), 2) + " %"});
-  if (workload.card) rows.push_back({"  attention kernels", cluster.hardware.kernels.attention});
+  if (workload.gpu) rows.push_back({"  attention kernels", cluster.hardware.kernels.attention});
   text += columns(rows, "lr");
   text += print_memory(memory_of_devices(workload, candidate), cluster.limit, ends_only);
   if (!candidate.memory.fits) {

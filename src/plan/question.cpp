@@ -62,7 +62,7 @@ Question settled(PlanOptions options, const std::string& beside) {
   question.cluster = cluster_of(question.options, file.hardware, read_engine(engine, beside).engine);
   if (trainer) set_trainer(question.cluster, *trainer);
   question.workload.precision = model::parse_precision(file.hardware.device.peak);
-  question.workload.card = file.hardware.device.backend == "cuda";
+  question.workload.gpu = file.hardware.device.backend == "cuda";
   question.assumed = std::move(file.assumed);
   return question;
 }

@@ -36,7 +36,7 @@ std::string arithmetic(const Workload& workload, const Cluster& cluster, const C
          number(100 * model_flops_utilization(workload, cluster, candidate.step()), 1) + " % MFU, " +
          gigabytes(as_double(candidate.memory.fullest.total()), 3) + " GB on device " +
          std::to_string(candidate.memory.rank) + "\n" + note_of_expert_load(workload, candidate.layout) +
-         (workload.card ? "# on cards: penstock train FILE --train.device cuda\n\n" : "\n");
+         (workload.gpu ? "# on GPUs: penstock train FILE --train.device cuda\n\n" : "\n");
 }
 
 // The context mode that the closed form assumes.
@@ -97,7 +97,7 @@ LaidOut lay_out(const Workload& workload, const Cluster& cluster, const Layout& 
   machine.hardware = cluster.hardware;
   try {
     run::Options options = options_of(workload, layout);
-    if (workload.card) options.train.device = "cuda";
+    if (workload.gpu) options.train.device = "cuda";
     run::Run run = run::lay_out(std::move(options), machine);
     run::choose_order(run);
     return {std::move(run), {}};

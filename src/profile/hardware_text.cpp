@@ -66,7 +66,7 @@ std::string heading(const MachineFacts& facts, const Measurements& measured) {
           " of the\n# repeats another program took the core, and the thread's processor time was "
           "taken; the middle half of the repeats\n# of a figure spreads over " +
           percent(measured.spread) + " of it on average.\n";
-  if (!facts.card)
+  if (!facts.gpu)
     text +=
         "# Computation is counted as if a product, timed beside each figure, had always taken its usual "
         "time.\n";
@@ -82,17 +82,17 @@ std::string device_section(const std::string& name, const MachineFacts& facts, c
   };
   constexpr double kMostReserved = 0.99;  // reserved_gb must stay below memory_gb
   const double memory = facts.memory_bytes / facts.sharers / 1e9;
-  const double used = facts.used_bytes / facts.sharers / 1e9 + (facts.card ? 0 : 0.3);
+  const double used = facts.used_bytes / facts.sharers / 1e9 + (facts.gpu ? 0 : 0.3);
   return "\n[device]                     # a rank\n" + line("name", json_quote(name), "as asked for") +
-         line("backend", facts.card ? "\"cuda\"" : "\"cpu\"", "what computes") +
+         line("backend", facts.gpu ? "\"cuda\"" : "\"cpu\"", "what computes") +
          line("peak", f32 ? "\"f32\"" : "\"bf16\"", "what was asked for, or what is fast here") +
          peak("bf16_tflops", measured.products, "the fastest product of the tables below") +
          peak("f32_tflops", measured.f32_products, "the same in f32") +
          line("memory_gb", memory,
-              facts.card ? "this card's, over its ranks" : "this machine's, over the ranks") +
+              facts.gpu ? "this GPU's, over its ranks" : "this machine's, over the ranks") +
          line("reserved_gb", std::min(used, kMostReserved * memory),
-              facts.card ? "in use when this was written, the program's own context among it"
-                         : "in use before this was measured, over the ranks; 0.3 for program and libraries") +
+              facts.gpu ? "in use when this was written, the program's own context among it"
+                        : "in use before this was measured, over the ranks; 0.3 for program and libraries") +
          line("memory_gbps", measured.memory_rate / 1e9, copy_of(measured) + ", bytes read and written");
 }
 
@@ -149,13 +149,13 @@ std::string node_section(const MachineFacts& facts, const Measurements& measured
          (has_messages(seconds) ? line("link_latency_us", 1e6 * seconds.front(), "the smallest message below")
                                 : "") +
          line("host_link_gbps", measured.copy_rate / 1e9,
-              copy_of(measured) + (facts.card ? " to pinned memory and one back at once, each way"
-                                              : " within memory, all ranks at it: host and device are the "
-                                                "same memory")) +
+              copy_of(measured) + (facts.gpu ? " to pinned memory and one back at once, each way"
+                                             : " within memory, all ranks at it: host and device are the "
+                                               "same memory")) +
          line("host_link_efficiency", 1.0, "host_link_gbps is what was reached") +
          line("host_memory_gb", facts.host_bytes / 1e9, "this machine's") +
          line("host_memory_gbps",
-              (facts.card ? 2 * measured.copy_rate : measured.memory_rate) * facts.ranks / 1e9,
+              (facts.gpu ? 2 * measured.copy_rate : measured.memory_rate) * facts.ranks / 1e9,
               "the same copies, all ranks together") +
          (disk.unknown.empty() ? line("disk_gbps", std::min(disk.write, disk.read) / 1e9,
                                       "64 MiB: written and flushed at " + rounded(disk.write / 1e9) +
@@ -182,7 +182,7 @@ std::string attention_part(const Measurements& measured) {
   const AttentionRates& rates = measured.attention;
   return "# one sequence, " + std::to_string(measured.sizes.attention_heads) + " heads of " +
          std::to_string(measured.sizes.head_size) +
-         ", as many keys as queries, of earlier slices on a card as many as a call goes over; own keys are "
+         ", as many keys as queries, of earlier slices on a GPU as many as a call goes over; own keys are "
          "causal; merges and sums of gradients included\n" +
          list("attention_tokens", measured.sizes.attention_tokens, 1) +
          list("attention_tflops", rates.own, 1e12) +

@@ -23,7 +23,7 @@ struct Sizes {
   std::int64_t copy_bytes = 64 << 20;
 };
 
-// Sizes for a card or a device as fast: matrices of Llama's widths, 32 heads of 128.
+// Sizes for a GPU or a device as fast: matrices of Llama's widths, 32 heads of 128.
 Sizes large_sizes();
 
 // FLOP/s of products with m = tokens and k = n = width (2·m·n·k), by the kernels that training uses.
@@ -72,13 +72,13 @@ struct Measurements {
 
 // Description of the machine, for the file.
 struct MachineFacts {
-  std::string description;  // processor, instructions; or the card
+  std::string description;  // processor, instructions; or the GPU
   int ranks = 1;            // on this machine
   int elsewhere = 0;        // on other machines, measured together with these
   int threads = 1;          // per rank
   std::string transport;    // "threads of one process"
-  bool card = false;        // else the CPU
-  double memory_bytes = 0;  // of the card, or of the host or the limit of a container
+  bool gpu = false;         // else the CPU
+  double memory_bytes = 0;  // of the GPU, or of the host or the limit of a container
   int sharers = 1;          // ranks that share it
   double used_bytes = 0;    // currently used
   double host_bytes = 0;    // of the host or the limit of a container

@@ -20,7 +20,7 @@ ElementwiseRates measure_elementwise(Recorder& recorder, const Sizes& sizes, mod
 // Collective.
 double measure_copy(Recorder& recorder, const Sizes& sizes);
 
-// Bytes/s per rank between a card's memory and the host's, each way with both directions busy. Collective.
+// Bytes/s per rank between a GPU's memory and the host's, each way with both directions busy. Collective.
 double measure_host_link(Recorder& recorder, const Sizes& sizes);
 
 }  // namespace penstock::profile

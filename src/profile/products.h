@@ -12,7 +12,7 @@ namespace penstock::profile {
 // Rotates through several weight matrices, as in a model with several layers. Collective.
 ProductRates measure_products(Recorder& recorder, const Sizes& sizes, model::Precision precision);
 
-// A fixed product of about a millisecond that other figures are compared with. Empty for a card, which other
+// A fixed product of about a millisecond that other figures are compared with. Empty for a GPU, which other
 // programs leave alone.
 std::function<void()> yardstick();
 

@@ -30,7 +30,7 @@ Sample measure(const std::function<void()>& work, const Effort& effort) {
   Sample sample;
   const bool warm_up = effort.most > 1;
   if (warm_up) work();
-  // Short work on a card is issued ahead, as in training.
+  // Short work on a GPU is issued ahead, as in training.
   constexpr int kAhead = 8;
   constexpr Seconds kShort = 2e-3;
   const bool ahead = !on_processor && warm_up && clock.seconds(backend::moment_now()) < kShort;

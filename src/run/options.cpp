@@ -117,7 +117,7 @@ void describe_steps(TrainOptions& options, OptionTable& table) {
                    one_of({"s", "s-1"})});
   table.push_back({section, "loss_tile_tokens", &options.loss_tile_tokens,
                    "Tokens whose logits are in memory at a time.", from_to(1, kMostTokens),
-                   "512, or 4096 on a card"});
+                   "512, or 4096 on a GPU"});
   table.push_back({section, "seed", &options.seed, "Seed of the initial weights and of the sample order.",
                    not_negative()});
   table.push_back({section, "precision", &options.precision,
@@ -138,7 +138,7 @@ void describe_steps(TrainOptions& options, OptionTable& table) {
                    one_of({"auto", "cpu", "cuda"})});
   table.push_back(
       {section, "memory_check", &options.memory_check,
-       "host: refuse a run that needs more memory than this host or its card has free; off: start it anyway.",
+       "host: refuse a run that needs more memory than this host or its GPU has free; off: start it anyway.",
        one_of({"host", "off"})});
 }
 

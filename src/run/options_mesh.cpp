@@ -113,7 +113,7 @@ void describe(NumericsOptions& options, OptionTable& table) {
                    from_to(1, kMostDevices), "parallel.tp"});
   table.push_back(
       {"numerics", "repeatable", &options.repeatable,
-       "On a card: the bf16 attention backward adds in a fixed order, so that a run's bits repeat; false: in "
+       "On a GPU: the bf16 attention backward adds in a fixed order, so that a run's bits repeat; false: in "
        "any order, which is faster."});
 }
 

@@ -7,7 +7,7 @@
 namespace penstock::train {
 
 // Throws InputError if train.device names another device than this program computes on, if the machine has no
-// card, or if the run asks for something that train does not support on a card.
+// GPU, or if the run asks for something that train does not support on a GPU.
 void require_device(const run::Run& run);
 
 }  // namespace penstock::train

@@ -44,19 +44,19 @@ run::Machine probe_machine(int threads) {
 Flops measure_matmul_rate(model::Precision precision) {
   constexpr std::int64_t least = 128;
   constexpr Seconds long_enough = 1e-3;
-  const bool on_card = !backend::compute_device().is_cpu();
-  const std::int64_t greatest = on_card ? 8192 : 1024;
-  const Seconds budget = on_card ? 0.04 : 0.004;  // per size
+  const bool on_gpu = !backend::compute_device().is_cpu();
+  const std::int64_t greatest = on_gpu ? 8192 : 1024;
+  const Seconds budget = on_gpu ? 0.04 : 0.004;  // per size
   const at::ScalarType type = type_of_operands(precision);
   double best = 0;
   Seconds fastest = 0;  // of the last size
   for (std::int64_t size = least; size <= greatest && fastest < long_enough; size *= 2) {
     // On the CPU, uses memory that returns to the system: tensors would leave cached blocks that a small
     // model cannot use.
-    const auto bytes = on_card ? 0 : static_cast<std::size_t>(size * size) * at::elementSize(type);
+    const auto bytes = on_gpu ? 0 : static_cast<std::size_t>(size * size) * at::elementSize(type);
     std::vector<std::byte> from(bytes), to(bytes);
     const auto square = [&](std::vector<std::byte>& memory) {
-      if (on_card) return at::empty({size, size}, backend::on_device(type));
+      if (on_gpu) return at::empty({size, size}, backend::on_device(type));
       return at::from_blob(memory.data(), {size, size}, at::dtype(type));
     };
     at::Tensor a, product;
@@ -64,7 +64,7 @@ Flops measure_matmul_rate(model::Precision precision) {
       a = square(from).fill_(1);
       product = square(to);
     } catch (const c10::OutOfMemoryError&) {
-      if (best > 0) break;  // a run's states nearly fill the card
+      if (best > 0) break;  // a run's states nearly fill the GPU
       throw;
     }
     at::mm_out(product, a, a);  // the first call includes set-up
@@ -82,10 +82,10 @@ Flops measure_matmul_rate(model::Precision precision) {
 }
 
 Flops measure_part_of_rate(model::Precision precision, comm::Communicator& world) {
-  const std::optional<backend::Card> card = backend::card();
-  if (!card) return measure_matmul_rate(precision);  // every rank has its own share of the cores
-  const std::vector<std::string> cards = comm::all_texts(card->id, world);
-  const bool first = std::ranges::find(cards, card->id) - cards.begin() == world.rank();
+  const std::optional<backend::Gpu> gpu = backend::gpu();
+  if (!gpu) return measure_matmul_rate(precision);  // every rank has its own share of the cores
+  const std::vector<std::string> gpus = comm::all_texts(gpu->id, world);
+  const bool first = std::ranges::find(gpus, gpu->id) - gpus.begin() == world.rank();
   return first ? measure_matmul_rate(precision) : 0;
 }
 

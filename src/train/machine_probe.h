@@ -14,11 +14,11 @@ run::Machine probe_machine(int threads);
 
 // Measures the rate of square matrix products with the operand type that training uses for `precision`, on
 // this thread's share of the cores: the upper bound for model FLOP/s. Takes the best of several sizes, up to
-// one that takes a millisecond. Runs for about 20 ms; 0.3 s on a card.
+// one that takes a millisecond. Runs for about 20 ms; 0.3 s on a GPU.
 Flops measure_matmul_rate(model::Precision precision);
 
-// This rank's contribution to the total rate of all ranks' devices: its own rate. Of ranks that share a card,
-// the first contributes the card's rate and the others 0. Collective.
+// This rank's contribution to the total rate of all ranks' devices: its own rate. Of ranks that share a GPU,
+// the first contributes the GPU's rate and the others 0. Collective.
 Flops measure_part_of_rate(model::Precision precision, comm::Communicator& world);
 
 }  // namespace penstock::train

@@ -89,13 +89,13 @@ TEST(HostMemory, HoldsTheCopiesOfItsRanksAndOfThoseItKeepsForOthers) {
   EXPECT_EQ(bytes_on_host(run, 1), fullest + kept);
 }
 
-TEST(HostMemory, OfACardIsThatOfTheThreadsThatTakeItInTurn) {
+TEST(HostMemory, OfAGpuIsThatOfTheThreadsThatTakeItInTurn) {
   const run::Run run = run::resolve(options_of());
   const Bytes first = run.predicted[0].total(), last = run.predicted[1].total();
-  EXPECT_EQ(bytes_on_card(run, 0, 2), first);
-  EXPECT_EQ(bytes_on_card(run, 1, 2), last);
-  EXPECT_EQ(bytes_on_card(run, 0, 1), first + last);
-  EXPECT_EQ(bytes_on_card(run, 2, 3), 0);
+  EXPECT_EQ(bytes_on_gpu(run, 0, 2), first);
+  EXPECT_EQ(bytes_on_gpu(run, 1, 2), last);
+  EXPECT_EQ(bytes_on_gpu(run, 0, 1), first + last);
+  EXPECT_EQ(bytes_on_gpu(run, 2, 3), 0);
 }
 
 // Copies of an earlier start are in use, but are there for the one that goes on.

@@ -196,7 +196,7 @@ TEST(PlanCommand, APlanTellsHowFarItsStepMayBeOff) {
   EXPECT_NE(unknown.at("outside").dump().find("few or no runs of the engine penstock"), std::string::npos);
   const Ending processor = plan({kPlans + "this-machine.toml", "--json"});
   EXPECT_EQ(processor.exit_code, 0) << processor.err;
-  EXPECT_FALSE(Json::parse(processor.out).contains("interval")) << "published runs are on cards";
+  EXPECT_FALSE(Json::parse(processor.out).contains("interval")) << "published runs are on GPUs";
 }
 
 TEST(PlanCommand, AWrittenQuestionFindsTheHardwareThatItNames) {

@@ -69,7 +69,7 @@ TEST(PlanCommand, ARunFileOfAllAxesStarts) {
   EXPECT_EQ(run.exit_code, 0) << run.err;
 }
 
-// Where it is simulated does not count: on a card the loss is taken in greater tiles.
+// Where it is simulated does not count: on a GPU the loss is taken in greater tiles.
 TEST(PlanCommand, ItsRunFileSimulatedOnItsHardwareIsThePlan) {
   const Scratch scratch;
   const Ending planned = plan({"--model", "llama-7b", "--gpus", "8", "--hardware", "h100", "--seq-len",

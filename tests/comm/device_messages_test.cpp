@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages of a card's memory come behind what both sides have issued, and before what they issue next.
+// Messages of a GPU's memory come behind what both sides have issued, and before what they issue next.
 #include "comm/device_messages.h"
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "comm/lagging_card.h"
+#include "comm/lagging_gpu.h"
 #include "comm/share_lane.h"
 #include "comm/threads.h"
 #include "failure.h"
@@ -22,16 +22,16 @@ struct Numbers {
   float* values;
   std::size_t count = kNumbers;
 
-  Numbers(testing::LaggingCard& card, std::size_t size = kNumbers)
-      : values(reinterpret_cast<float*>(card.allocate(size * sizeof(float)))), count(size) {}
+  Numbers(testing::LaggingGpu& gpu, std::size_t size = kNumbers)
+      : values(reinterpret_cast<float*>(gpu.allocate(size * sizeof(float)))), count(size) {}
   std::span<std::byte> bytes() const { return std::as_writable_bytes(std::span(values, count)); }
 };
 
-// What the card holds when all that this thread has issued is done.
-std::vector<float> read(testing::LaggingCard& card, const Numbers& numbers) {
+// What the GPU holds when all that this thread has issued is done.
+std::vector<float> read(testing::LaggingGpu& gpu, const Numbers& numbers) {
   std::vector<float> host(numbers.count);
-  card.copy(host.data(), numbers.values, numbers.bytes().size());
-  card.synchronize();
+  gpu.copy(host.data(), numbers.values, numbers.bytes().size());
+  gpu.synchronize();
   return host;
 }
 
@@ -40,38 +40,38 @@ void pause_at_random(int rank, int round) {
 }
 
 // Sends rounds of numbers from rank 0 to 1, whose buffers are written just before and just after.
-void exchange_rounds(testing::LaggingCard& card, Communicator& world,
+void exchange_rounds(testing::LaggingGpu& gpu, Communicator& world,
                      const std::function<Request(std::span<const std::byte>)>& send,
                      const std::function<Request(std::span<std::byte>)>& receive) {
-  const Numbers buffer(card);
+  const Numbers buffer(gpu);
   std::vector<std::vector<float>> arrived(kTimes, std::vector<float>(kNumbers));
   for (int round = 0; round < kTimes; ++round) {
     pause_at_random(world.rank(), round);
-    card.fill(buffer.values, kNumbers, world.rank() == 0 ? static_cast<float>(round) : -1.0f);
+    gpu.fill(buffer.values, kNumbers, world.rank() == 0 ? static_cast<float>(round) : -1.0f);
     (world.rank() == 0 ? send(buffer.bytes()) : receive(buffer.bytes())).wait();
-    card.copy(arrived[round].data(), buffer.values, buffer.bytes().size());
-    card.fill(buffer.values, kNumbers, -2.0f);
+    gpu.copy(arrived[round].data(), buffer.values, buffer.bytes().size());
+    gpu.fill(buffer.values, kNumbers, -2.0f);
   }
-  card.synchronize();
+  gpu.synchronize();
   for (int round = 0; round < kTimes; ++round)
     EXPECT_EQ(arrived[round], std::vector<float>(kNumbers, static_cast<float>(round)))
         << "rank " << world.rank();
 }
 
 TEST(DeviceMessages, KeepTheOrderOfBothSides) {
-  testing::LaggingCard card;
+  testing::LaggingGpu gpu;
   run_ranks(2, [&](Communicator& world) {
     exchange_rounds(
-        card, world, [&](auto bytes) { return world.send(bytes, 1, 0); },
+        gpu, world, [&](auto bytes) { return world.send(bytes, 1, 0); },
         [&](auto bytes) { return world.receive(bytes, 0, 0); });
   });
 }
 
 TEST(DeviceMessages, KeepItOverATransportThatReadsTheHostsMemory) {
-  testing::LaggingCard card;
+  testing::LaggingGpu gpu;
   run_ranks(2, [&](Communicator& world) {
     exchange_rounds(
-        card, world,
+        gpu, world,
         [&](auto bytes) { return send_by_host(bytes, [&](auto host) { return world.send(host, 1, 0); }); },
         [&](auto bytes) {
           return receive_by_host(bytes, [&](auto host) { return world.receive(host, 0, 0); });
@@ -80,19 +80,19 @@ TEST(DeviceMessages, KeepItOverATransportThatReadsTheHostsMemory) {
 }
 
 TEST(DeviceMessages, MayHaveOneSideInTheHostsMemory) {
-  testing::LaggingCard card;
+  testing::LaggingGpu gpu;
   run_ranks(2, [&](Communicator& world) {
     std::vector<float> host(kNumbers);
     const auto host_bytes = std::as_writable_bytes(std::span(host));
-    const Numbers buffer(card);
+    const Numbers buffer(gpu);
     for (int round = 0; round < kTimes; ++round) {
       pause_at_random(world.rank(), round);
       if (world.rank() == 0) {
-        card.fill(buffer.values, kNumbers, static_cast<float>(round));
+        gpu.fill(buffer.values, kNumbers, static_cast<float>(round));
         world.send(buffer.bytes(), 1, 0).wait();
-        card.fill(buffer.values, kNumbers, -1.0f);
+        gpu.fill(buffer.values, kNumbers, -1.0f);
         world.receive(buffer.bytes(), 1, 1).wait();
-        EXPECT_EQ(read(card, buffer), std::vector<float>(kNumbers, static_cast<float>(round) + 0.5f));
+        EXPECT_EQ(read(gpu, buffer), std::vector<float>(kNumbers, static_cast<float>(round) + 0.5f));
       } else {
         world.receive(host_bytes, 0, 0).wait();
         EXPECT_EQ(host, std::vector<float>(kNumbers, static_cast<float>(round)));
@@ -105,50 +105,50 @@ TEST(DeviceMessages, MayHaveOneSideInTheHostsMemory) {
 }
 
 TEST(DeviceMessages, ACopyThatFailsEndsBothSides) {
-  testing::LaggingCard card;
-  card.lost = true;
+  testing::LaggingGpu gpu;
+  gpu.lost = true;
   const std::string text = failure<RunError>([&] {
     run_ranks(2, [&](Communicator& world) {
-      const Numbers buffer(card);
+      const Numbers buffer(gpu);
       std::vector<float> host(kNumbers);
       if (world.rank() == 0) world.send(buffer.bytes(), 1, 0).wait();
       if (world.rank() == 1) world.receive(std::as_writable_bytes(std::span(host)), 0, 0).wait();
     });
   });
-  EXPECT_EQ(text, "the card fell off the bus");
+  EXPECT_EQ(text, "the GPU fell off the bus");
 }
 
-// Whatever uses the card next says so; a destructor that threw would end the process without a word.
-TEST(DeviceMessages, MayBeDestroyedWhenTheCardIsLost) {
-  testing::LaggingCard card;
+// Whatever uses the GPU next says so; a destructor that threw would end the process without a word.
+TEST(DeviceMessages, MayBeDestroyedWhenTheGpuIsLost) {
+  testing::LaggingGpu gpu;
   run_ranks(2, [&](Communicator& world) {
     std::vector<float> host(kNumbers);
-    const Numbers buffer(card);
+    const Numbers buffer(gpu);
     if (world.rank() == 0) world.send(std::as_bytes(std::span(host)), 1, 0).wait();
     if (world.rank() == 1) {
-      card.lost = true;
+      gpu.lost = true;
       receive_by_host(buffer.bytes(), [&](auto room) { return world.receive(room, 0, 0); }).wait();
-      card.lost = false;
-      card.synchronize();
+      gpu.lost = false;
+      gpu.synchronize();
     }
     world.barrier();
   });
 }
 
 TEST(DeviceMessages, TravelByGathersAndAllToAlls) {
-  testing::LaggingCard card;
+  testing::LaggingGpu gpu;
   constexpr int kRanks = 3;
   run_ranks(kRanks, [&](Communicator& world) {
-    const Numbers mine(card), all(card, kRanks * kNumbers), sent(card, kRanks * kNumbers),
-        received(card, kRanks * kNumbers);
-    card.fill(mine.values, kNumbers, static_cast<float>(world.rank()));
+    const Numbers mine(gpu), all(gpu, kRanks * kNumbers), sent(gpu, kRanks * kNumbers),
+        received(gpu, kRanks * kNumbers);
+    gpu.fill(mine.values, kNumbers, static_cast<float>(world.rank()));
     for (int to = 0; to < kRanks; ++to)
-      card.fill(sent.values + to * kNumbers, kNumbers, static_cast<float>(10 * world.rank() + to));
+      gpu.fill(sent.values + to * kNumbers, kNumbers, static_cast<float>(10 * world.rank() + to));
     world.all_gather(mine.bytes(), all.bytes());
     world.all_to_all(sent.bytes(), received.bytes());
-    card.fill(mine.values, kNumbers, -1.0f);
-    card.fill(sent.values, kRanks * kNumbers, -1.0f);
-    const std::vector<float> gathered = read(card, all), exchanged = read(card, received);
+    gpu.fill(mine.values, kNumbers, -1.0f);
+    gpu.fill(sent.values, kRanks * kNumbers, -1.0f);
+    const std::vector<float> gathered = read(gpu, all), exchanged = read(gpu, received);
     for (int from = 0; from < kRanks; ++from) {
       EXPECT_EQ(gathered[from * kNumbers + 5], static_cast<float>(from));
       EXPECT_EQ(exchanged[from * kNumbers + 5], static_cast<float>(10 * from + world.rank()));
@@ -157,7 +157,7 @@ TEST(DeviceMessages, TravelByGathersAndAllToAlls) {
 }
 
 TEST(DeviceMessages, AreSummedByShareLanesWithTheBitsOfTheHosts) {
-  testing::LaggingCard card;
+  testing::LaggingGpu gpu;
   constexpr int kRanks = 3;
   run_ranks(kRanks, [&](Communicator& world) {
     std::vector<float> host(kNumbers);
@@ -173,13 +173,13 @@ TEST(DeviceMessages, AreSummedByShareLanesWithTheBitsOfTheHosts) {
       lane.wait(lane.sum(world, {buffer}, "the sum"), {});
       lane.wait(lane.gather(world, {buffer}, sizeof(float), "the gather"), {});
     };
-    const Numbers there(card), room_there(card, words);
-    card.copy(there.values, host.data(), there.bytes().size());
-    card.synchronize();
+    const Numbers there(gpu), room_there(gpu, words);
+    gpu.copy(there.values, host.data(), there.bytes().size());
+    gpu.synchronize();
     std::vector<float> room(words);
     summed(host.data(), std::as_writable_bytes(std::span(room)));
     summed(there.values, room_there.bytes());
-    EXPECT_EQ(read(card, there), host);
+    EXPECT_EQ(read(gpu, there), host);
   });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL for tests, between threads whose card is a LaggingCard: groups of two ranks. As NCCL's own, joining
+// NCCL for tests, between threads whose GPU is a LaggingGpu: groups of two ranks. As NCCL's own, joining
 // and destroying wait for the other rank, and so does a group's first message, in the call; later ones are in
 // the stream's order.
 #pragma once
@@ -14,8 +14,8 @@
 #include <string>
 #include <thread>
 
-#include "comm/cards/nccl.h"
-#include "comm/lagging_card.h"
+#include "comm/gpus/nccl.h"
+#include "comm/lagging_gpu.h"
 
 namespace penstock::testing {
 
@@ -52,7 +52,7 @@ class FakeNccl {
       static_cast<End*>(group)->pair->leave();
       return abort(group);
     };
-    nccl.text_of = [](int code) { return code == kRefused ? "the card refuses" : "an error of the network"; };
+    nccl.text_of = [](int code) { return code == kRefused ? "the GPU refuses" : "an error of the network"; };
     return nccl;
   }
 

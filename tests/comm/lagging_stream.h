@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream of a card that is none, and a point of it.
+// A stream of a fake GPU, and a point of it.
 #pragma once
 
 #include <atomic>

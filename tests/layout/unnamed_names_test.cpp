@@ -19,7 +19,7 @@ std::string company_of(const fs::path& file) {
   const std::string folder = file.parent_path().generic_string();
   static const std::regex alone(
       "src/(backend|comm|python)\\b.*|src/cli(/profile|/start)?|src/nn/kernels/cpu.*|"
-      "src/train(/flight|/record)?|tests/(fuzz|card).*");
+      "src/train(/flight|/record)?|tests/(fuzz|GPU).*");
   static const std::regex apart("src/nn/kernels/cuda.*|src/(cli|train)/.*");
   if (std::regex_match(folder, alone) || file.stem().string().ends_with("_mpi")) return "";
   if (std::regex_match(folder, apart)) return folder;

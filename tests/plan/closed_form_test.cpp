@@ -37,7 +37,7 @@ Workload any_workload(Chance& chance) {
   Workload workload{find_model(chance.of({"llama-7b", "llama-13b", "llama-70b-gqa", "mixtral-8x7b"})),
                     chance.of<Tokens>({8192, 32768, 131072}), chance.of<std::int64_t>({8, 16, 32})};
   workload.model.shape.layers = chance.of<std::int64_t>({24, 30, 32, 40});
-  workload.card = chance.of({false, true});
+  workload.gpu = chance.of({false, true});
   return workload;
 }
 
@@ -94,7 +94,7 @@ TEST(ClosedForm, OfMemoryIsNearTheTrainersPredictionOverRandomLayouts) {
     if (reject(workload, layout, 8)) continue;
     ++seen;
     run::Options options = options_of(workload, layout);
-    if (workload.card) options.train.device = "cuda";
+    if (workload.gpu) options.train.device = "cuda";
     run::Run run = run::lay_out(std::move(options), {});
     run.program = run::program_of(run);
     const model::MemoryTable predicted = run::predict_memory(run, run.program);

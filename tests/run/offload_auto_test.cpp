@@ -98,7 +98,7 @@ TEST(OffloadAuto, ARunThatDoesNotFitIsToldTheShareThatWould) {
   EXPECT_NE(told.find("; memory.offload = "), std::string::npos) << told;
 }
 
-// As of a card's host: its memory holds the records alone.
+// As of a GPU's host: its memory holds the records alone.
 TEST(OffloadAuto, AHostWithoutRoomForTheRecordsIsToldASmallerShareThatItsDevicesHold) {
   const auto away = [](const run::Run& run) {
     Bytes bytes = 0;

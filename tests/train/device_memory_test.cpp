@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run is told whose card's memory has ended.
+// What a run is told whose GPU's memory has ended.
 #include "train/step/device_memory.h"
 
 #include <gtest/gtest.h>

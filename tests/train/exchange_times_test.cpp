@@ -65,7 +65,7 @@ TEST_F(ExchangeTimesTest, NoWaitIsCountedWhileSomethingIsServed) {
   EXPECT_EQ(spans[1].processor, 0);
 }
 
-// On a card a stream of its own serves, so that what is served may begin before a wait and end behind it.
+// On a GPU a stream of its own serves, so that what is served may begin before a wait and end behind it.
 TEST_F(ExchangeTimesTest, WhatIsServedMayOverlapTheEndsOfWaits) {
   serve(7, 0, 3);
   wait(1, 1, 2);

@@ -7,9 +7,9 @@ c10::Device compute_device() { return c10::Device(c10::DeviceType::CPU); }
 
 void require_device(bool) {}
 
-std::optional<Card> card() { return {}; }
+std::optional<Gpu> gpu() { return {}; }
 
-std::optional<Card> card_of_turn(int) { return {}; }
+std::optional<Gpu> gpu_of_turn(int) { return {}; }
 
 void take_turn(int) {}
 

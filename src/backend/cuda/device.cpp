@@ -41,35 +41,35 @@ void require_device(bool repeatable) {
   throw InputError("train.device = \"cuda\": no CUDA device (" + reason + "); use \"cpu\"");
 }
 
-std::optional<Card> card() {
-  Card card;
-  if (cudaGetDeviceCount(&card.cards) != cudaSuccess || card.cards == 0) return {};
+std::optional<Gpu> gpu() {
+  Gpu gpu;
+  if (cudaGetDeviceCount(&gpu.gpus) != cudaSuccess || gpu.gpus == 0) return {};
   std::size_t free = 0, total = 0;
   C10_CUDA_CHECK(cudaMemGetInfo(&free, &total));
   cudaDeviceProp properties{};
   C10_CUDA_CHECK(cudaGetDeviceProperties(&properties, compute_device().index()));
-  card.name = properties.name;
-  card.total = static_cast<Bytes>(total);
-  card.free = static_cast<Bytes>(free);
-  card.id.assign(properties.uuid.bytes, sizeof properties.uuid.bytes);
-  return card;
+  gpu.name = properties.name;
+  gpu.total = static_cast<Bytes>(total);
+  gpu.free = static_cast<Bytes>(free);
+  gpu.id.assign(properties.uuid.bytes, sizeof properties.uuid.bytes);
+  return gpu;
 }
 
-std::optional<Card> card_of_turn(int turn) {
-  int cards = 0, own = 0;
-  if (cudaGetDeviceCount(&cards) != cudaSuccess || cards == 0) return {};
+std::optional<Gpu> gpu_of_turn(int turn) {
+  int gpus = 0, own = 0;
+  if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0) return {};
   C10_CUDA_CHECK(cudaGetDevice(&own));
-  C10_CUDA_CHECK(cudaSetDevice(turn % cards));
-  const std::optional<Card> found = card();
+  C10_CUDA_CHECK(cudaSetDevice(turn % gpus));
+  const std::optional<Gpu> found = gpu();
   C10_CUDA_CHECK(cudaSetDevice(own));
   return found;
 }
 
 // Avoids the default stream, which synchronizes with other threads' streams.
 void take_turn(int turn) {
-  int cards = 0;
-  if (cudaGetDeviceCount(&cards) != cudaSuccess || cards == 0) return;
-  const auto mine = static_cast<c10::DeviceIndex>(turn % cards);
+  int gpus = 0;
+  if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0) return;
+  const auto mine = static_cast<c10::DeviceIndex>(turn % gpus);
   C10_CUDA_CHECK(cudaSetDevice(mine));
   c10::cuda::setCurrentCUDAStream(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, mine));
 }

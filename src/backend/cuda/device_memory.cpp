@@ -20,7 +20,7 @@ namespace {
 
 using Event = c10::cuda::CUDAEvent;
 
-class CardMemory final : public DeviceMemory {
+class GpuMemory final : public DeviceMemory {
  public:
   bool holds(const void* address) const override {
     if (!address) return false;
@@ -60,26 +60,26 @@ class CardMemory final : public DeviceMemory {
     return {room, static_cast<std::byte*>(room->mutable_data_ptr())};
   }
 
-  std::unique_ptr<Stream> stream() override { return std::make_unique<CardStream>(); }
+  std::unique_ptr<Stream> stream() override { return std::make_unique<GpuStream>(); }
 
  private:
   // Not from LibTorch's pool, which shares 32 streams: work in one that waits for another rank would block
   // other users' messages.
-  class CardStream final : public Stream {
+  class GpuStream final : public Stream {
    public:
-    CardStream() = default;
-    ~CardStream() override {
+    GpuStream() = default;
+    ~GpuStream() override {
       try {
-        const c10::cuda::CUDAGuard guard(stream_.device_index());  // else a context on the thread's card
+        const c10::cuda::CUDAGuard guard(stream_.device_index());  // else a context on the thread's GPU
         cudaStreamDestroy(stream_.stream());
-      } catch (const std::exception&) {  // the card is lost
+      } catch (const std::exception&) {  // the GPU is lost
       }
     }
-    CardStream(const CardStream&) = delete;
-    CardStream& operator=(const CardStream&) = delete;
+    GpuStream(const GpuStream&) = delete;
+    GpuStream& operator=(const GpuStream&) = delete;
 
     void work(const std::function<void(void* handle)>& issue) override {
-      const c10::cuda::CUDAStreamGuard guard(stream_);  // also selects the stream's card
+      const c10::cuda::CUDAStreamGuard guard(stream_);  // also selects the stream's GPU
       issue(stream_.stream());
     }
 
@@ -98,8 +98,8 @@ class CardMemory final : public DeviceMemory {
 
 }  // namespace
 
-DeviceMemory& card_memory() {
-  static CardMemory memory;
+DeviceMemory& gpu_memory() {
+  static GpuMemory memory;
   return memory;
 }
 

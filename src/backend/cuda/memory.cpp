@@ -40,7 +40,7 @@ void install_allocator() {
   std::call_once(once, [] {
     at::globalContext().lazyInitDevice(c10::DeviceType::CUDA);
     caching::attachAllocatorTraceTracker(&note);
-    use_device_memory(&card_memory());
+    use_device_memory(&gpu_memory());
   });
 }
 

@@ -15,7 +15,7 @@ void add_profile_command(CLI::App& program, Exit& exit_code) {
   command
       ->add_option("--ranks", flags->ranks,
                    "ranks that work during measurements, as threads of this process; default: 2 (1 on one "
-                   "core), or one per card; not under mpirun")
+                   "core), or one per GPU; not under mpirun")
       ->check(whole_number_from(1));
   command
       ->add_option("--threads", flags->threads, "threads per rank; default: the cores divided by the ranks")

@@ -12,7 +12,7 @@
 #include "backend/memory.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "cli/card_messages.h"
+#include "cli/gpu_messages.h"
 #include "comm/launcher.h"
 #include "comm/mpi.h"
 #include "comm/single.h"
@@ -175,10 +175,10 @@ profile::Request request_of(const MeasureOptions& options, bool large, comm::Com
 }
 
 // Facts of rank 0's machine. `hosts`: one per rank. `memory`: taken before ranks had tensors. `held`: bytes
-// of one rank's tensors, which other programs do not use. `on_card`: ranks that share the card.
+// of one rank's tensors, which other programs do not use. `on_gpu`: ranks that share the GPU.
 profile::MachineFacts facts_of(const MeasureOptions& options, const std::vector<std::string>& hosts,
                                const std::string& transport, const profile::HostMemory& memory, Bytes held,
-                               int on_card) {
+                               int on_gpu) {
   const train::Host machine = train::this_host();
   const auto ranks = static_cast<int>(std::ranges::count(hosts, hosts.front()));
   profile::MachineFacts facts{.description = machine.processor + ", " + machine.instructions,
@@ -190,13 +190,13 @@ profile::MachineFacts facts_of(const MeasureOptions& options, const std::vector<
                               .sharers = ranks,
                               .used_bytes = memory.used,
                               .host_bytes = memory.total};
-  if (const auto card = backend::card()) {
-    facts.description = card->name + ", " + machine.processor;
-    facts.card = true;
-    facts.memory_bytes = static_cast<double>(card->total);
-    facts.sharers = on_card;
+  if (const auto gpu = backend::gpu()) {
+    facts.description = gpu->name + ", " + machine.processor;
+    facts.gpu = true;
+    facts.memory_bytes = static_cast<double>(gpu->total);
+    facts.sharers = on_gpu;
     facts.used_bytes =
-        static_cast<double>(card->total - card->free - backend::cached_bytes() - facts.sharers * held);
+        static_cast<double>(gpu->total - gpu->free - backend::cached_bytes() - facts.sharers * held);
   }
   return facts;
 }
@@ -221,10 +221,10 @@ std::string measured_text(const MeasureOptions& options, comm::Communicator& wor
   profile::Measurements measured = profile::measure_machine(world, request, [&](const std::string& what) {
     if (world.rank() == 0) say(what);
   });
-  const int on_card = ranks_on_card(world);
+  const int on_gpu = ranks_on_gpu(world);
   profile::MachineFacts facts;
   if (world.rank() == 0)
-    facts = facts_of(options, request.hosts, transport, memory, ledger.live_total(), on_card);
+    facts = facts_of(options, request.hosts, transport, memory, ledger.live_total(), on_gpu);
   world.barrier();  // until then the other ranks keep the tensors that facts_of() subtracts
   if (world.rank() != 0) return {};
   const std::string without_gap = profile::hardware_text(options.name, facts, measured);
@@ -241,7 +241,7 @@ std::string measured_as_rank(const MeasureOptions& options, comm::Communicator& 
   backend::require_device();
   backend::take_turn(comm::place_on_machine(world.rank()));
   backend::install_allocator();
-  world.connect_cards();
+  world.connect_gpus();
   std::string text = measured_text(options, world, transport, say);
   backend::release_cached();  // later work, such as the run itself, needs the memory
   return text;

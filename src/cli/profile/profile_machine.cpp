@@ -9,8 +9,8 @@
 #include "base/text.h"
 #include "cli/agree.h"
 #include "cli/automatic_threads.h"
-#include "cli/card_messages.h"
 #include "cli/device_program.h"
+#include "cli/gpu_messages.h"
 #include "cli/input/output_path.h"
 #include "cli/profile/measure.h"
 #include "cli/profile/speeds.h"
@@ -49,13 +49,13 @@ void check(const ProfileFlags& flags) {
     throw InputError("--budget " + std::to_string(*flags.budget) + ": use seconds from 0 to 10");
   if (!flags.precision.empty() && flags.precision != "bf16" && flags.precision != "f32")
     throw InputError("--precision \"" + printable(flags.precision) + "\" is unknown; use bf16 or f32");
-  const bool card = !backend::compute_device().is_cpu();
+  const bool gpu = !backend::compute_device().is_cpu();
   require(flags.device == "cpu" || flags.device == "cuda",
           "--device \"" + printable(flags.device) + "\" is unknown; use cpu or cuda");
-  require(card == (flags.device == "cuda"),
-          card ? "--device cpu: this program computes on a card; start penstock"
-               : "--device cuda: this program computes on the CPU alone; ./dev build --gpu builds the one "
-                 "for cards");
+  require(gpu == (flags.device == "cuda"),
+          gpu ? "--device cpu: this program computes on a GPU; start penstock"
+              : "--device cuda: this program computes on the CPU alone; ./dev build --gpu builds the one "
+                "for GPUs");
   backend::require_device();
   if (flags.name.empty()) throw InputError("--name is empty; give the machine a name");
   check_output("--out", flags.out);
@@ -131,9 +131,9 @@ Exit profile_under_mpi(const ProfileFlags& flags) {
           if (world.rank() == 0) tell(refusal.text);
           return;
         }
-        const auto cards = card_ranks(world);  // as in a run of these ranks
-        const std::string text = measured_as_rank(options_of(flags, world.size()), cards ? *cards : world,
-                                                  transport_of(cards != nullptr, world), say);
+        const auto gpus = gpu_ranks(world);  // as in a run of these ranks
+        const std::string text = measured_as_rank(options_of(flags, world.size()), gpus ? *gpus : world,
+                                                  transport_of(gpus != nullptr, world), say);
         if (world.rank() == 0) hand_over(flags, world.size(), text);
       },
       report_failure);
@@ -142,8 +142,8 @@ Exit profile_under_mpi(const ProfileFlags& flags) {
 
 Exit profile_here(const ProfileFlags& flags) {
   check(flags);
-  const std::optional<backend::Card> card = backend::card();
-  const int usual = card ? card->cards : std::min(2, train::this_host().cores);
+  const std::optional<backend::Gpu> gpu = backend::gpu();
+  const int usual = gpu ? gpu->gpus : std::min(2, train::this_host().cores);
   const int ranks = flags.ranks > 0 ? flags.ranks : usual;
   hand_over(flags, ranks, measured_here(options_of(flags, ranks), ranks, say));
   return Exit::Done;
@@ -152,7 +152,7 @@ Exit profile_here(const ProfileFlags& flags) {
 }  // namespace
 
 Exit profile_machine(const ProfileFlags& flags) {
-  become_program_for_cards(flags.device);
+  become_program_for_gpus(flags.device);
   return comm::launched_by_mpi() ? profile_under_mpi(flags) : profile_here(flags);
 }
 

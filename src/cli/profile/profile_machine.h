@@ -10,7 +10,7 @@
 namespace penstock::cli {
 
 struct ProfileFlags {
-  int ranks = 0;  // 0: two, or the number of cores if fewer; one per card
+  int ranks = 0;  // 0: two, or the number of cores if fewer; one per GPU
   int threads = 0;
   bool quick = false;
   std::string out;

@@ -68,10 +68,9 @@ std::string profile_path(const ProfileKey& key) {
   const std::string folder = cache_folder();
   if (folder.empty()) return {};
   const train::Host host = train::this_host();
-  const std::optional<backend::Card> card = backend::card();
-  const std::string facts = (card ? card->name + "\n" : "") + host.processor + "\n" + host.instructions +
-                            "\n" + std::to_string(host.cores) + "\n" + words_of(key) + "\n" +
-                            build_of_program();
+  const std::optional<backend::Gpu> gpu = backend::gpu();
+  const std::string facts = (gpu ? gpu->name + "\n" : "") + host.processor + "\n" + host.instructions + "\n" +
+                            std::to_string(host.cores) + "\n" + words_of(key) + "\n" + build_of_program();
   char hash[17];
   std::snprintf(hash, sizeof(hash), "%016llx",
                 static_cast<unsigned long long>(files::checksum(std::as_bytes(std::span(facts)))));
@@ -169,8 +168,8 @@ std::string described(const Speeds& speeds) {
 }
 
 int with_cores(int ranks, int threads) {
-  const std::optional<backend::Card> card = backend::card();
-  return std::clamp(card ? card->cards : comm::usable_by_launcher() / threads, 1, ranks);
+  const std::optional<backend::Gpu> gpu = backend::gpu();
+  return std::clamp(gpu ? gpu->gpus : comm::usable_by_launcher() / threads, 1, ranks);
 }
 
 std::string keep_profile(const ProfileKey& key, const std::string& text) {
@@ -189,9 +188,9 @@ std::string keep_profile(const ProfileKey& key, const std::string& text) {
 
 Speeds speeds_of(const std::string& flag, const run::Options& options) {
   if (flag.empty()) {
-    become_program_for_cards(options.train.device);
+    become_program_for_gpus(options.train.device);
     backend::require_device();
-    require(options.train.device != "cuda" || backend::card(),
+    require(options.train.device != "cuda" || backend::gpu(),
             "train.device = \"cuda\": this program measures the CPU's speeds alone; ask plan, simulate or "
             "data with --hardware h200, or set train.device = \"cpu\"");
   }

@@ -29,7 +29,7 @@ struct ProfileKey {
   int elsewhere = 0;  // the launcher's ranks on other hosts, measured together
 };
 
-// Returns how many of `ranks` ranks on this host can have their own cores or card; at least 1. Simulations
+// Returns how many of `ranks` ranks on this host can have their own cores or GPU; at least 1. Simulations
 // use speeds measured with that many ranks for all.
 int with_cores(int ranks, int threads);
 

@@ -69,22 +69,22 @@ Bytes needed_on_host(run::Run run, int ranks) {
   return bytes_on_host(run, ranks);
 }
 
-// Records that are no longer offloaded stay on the card: limits each device to an even share of the free card
+// Records that are no longer offloaded stay on the GPU: limits each device to an even share of the free GPU
 // memory, or to the run's current need if that is more.
-run::Run within_card(run::Run run, int ranks) {
-  const std::optional<backend::Card> card = backend::card();
-  if (!card || ranks == 0) return run;
+run::Run within_gpu(run::Run run, int ranks) {
+  const std::optional<backend::Gpu> gpu = backend::gpu();
+  if (!gpu || ranks == 0) return run;
   const Bytes fullest = run.predicted[run::fullest_device(run.predicted)].total();
-  const Bytes room = std::max(fullest, card->free / ranks);
+  const Bytes room = std::max(fullest, gpu->free / ranks);
   run.memory_limit = std::min(room, run.memory_limit.value_or(room));
   return run;
 }
 
-void require_on_card(const run::Run& run, const backend::Card& card, int ranks, Bytes needed) {
-  if (needed <= card.free) return;
-  throw NoAnswer(counted(ranks, "rank") + " on one card (" + card.name + ") would need " +
-                 print_bytes(needed) + " of its memory, but " + print_bytes(card.free) + " of " +
-                 print_bytes(card.total) + " are free; " + run::settings_that_fit(run, card.free / ranks) +
+void require_on_gpu(const run::Run& run, const backend::Gpu& gpu, int ranks, Bytes needed) {
+  if (needed <= gpu.free) return;
+  throw NoAnswer(counted(ranks, "rank") + " on one GPU (" + gpu.name + ") would need " + print_bytes(needed) +
+                 " of its memory, but " + print_bytes(gpu.free) + " of " + print_bytes(gpu.total) +
+                 " are free; " + run::settings_that_fit(run, gpu.free / ranks) +
                  "; train.memory_check = \"off\" starts it anyway");
 }
 
@@ -102,39 +102,39 @@ Bytes free_on_host(const profile::HostMemory& memory, Bytes copies) {
   return std::min(static_cast<Bytes>(memory.total), static_cast<Bytes>(memory.total - memory.used) + copies);
 }
 
-void require_host_memory(const run::Run& run, int ranks, Bytes free, int on_card) {
+void require_host_memory(const run::Run& run, int ranks, Bytes free, int on_gpu) {
   if (run.options.train.memory_check == "off") return;
   const Bytes needed = bytes_on_host(run, ranks);
   if (needed <= free) return;
   const auto needed_by = [ranks](const run::Run& other) { return needed_on_host(other, ranks); };
   throw NoAnswer("the " + counted(ranks, "rank") + " on this host (" + comm::host_name() + ") would need " +
                  print_bytes(needed) + ", but " + print_bytes(free) + " are free; " +
-                 run::settings_that_fit(within_card(run, on_card), free, needed_by) +
+                 run::settings_that_fit(within_gpu(run, on_gpu), free, needed_by) +
                  "; train.memory_check = \"off\" starts it anyway");
 }
 
-void require_card_memory(const run::Run& run, int ranks) {
-  const std::optional<backend::Card> card = backend::card();
-  if (!card || run.options.train.memory_check == "off") return;
-  require_on_card(run, *card, ranks, of_fullest_ranks(run, ranks, [](const model::DeviceMemory& memory) {
-                    return memory.total();
-                  }));
+void require_gpu_memory(const run::Run& run, int ranks) {
+  const std::optional<backend::Gpu> gpu = backend::gpu();
+  if (!gpu || run.options.train.memory_check == "off") return;
+  require_on_gpu(run, *gpu, ranks, of_fullest_ranks(run, ranks, [](const model::DeviceMemory& memory) {
+                   return memory.total();
+                 }));
 }
 
-Bytes bytes_on_card(const run::Run& run, int card, int cards) {
+Bytes bytes_on_gpu(const run::Run& run, int gpu, int gpus) {
   Bytes bytes = 0;
-  for (int rank = card; rank < run.mesh.world(); rank += cards)
+  for (int rank = gpu; rank < run.mesh.world(); rank += gpus)
     bytes += run.predicted[static_cast<std::size_t>(run.mesh.coordinates_of(rank).pipeline)].total();
   return bytes;
 }
 
-void require_card_of_threads(const run::Run& run) {
+void require_gpu_of_threads(const run::Run& run) {
   if (run.options.train.memory_check == "off") return;
   const auto ranks = static_cast<int>(run.mesh.world());
   for (int turn = 0; turn < ranks; ++turn) {
-    const std::optional<backend::Card> card = backend::card_of_turn(turn);
-    if (!card || turn >= card->cards) return;
-    require_on_card(run, *card, ceil_div(ranks - turn, card->cards), bytes_on_card(run, turn, card->cards));
+    const std::optional<backend::Gpu> gpu = backend::gpu_of_turn(turn);
+    if (!gpu || turn >= gpu->gpus) return;
+    require_on_gpu(run, *gpu, ceil_div(ranks - turn, gpu->gpus), bytes_on_gpu(run, turn, gpu->gpus));
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that a run's predicted memory is free on this host and on its cards.
+// Checks that a run's predicted memory is free on this host and on its GPUs.
 #pragma once
 
 #include "profile/host_memory.h"
@@ -7,7 +7,7 @@
 
 namespace penstock::cli {
 
-// Host memory of the `ranks` ranks that need most: tensors (unless on a card), offloaded records, checkpoint
+// Host memory of the `ranks` ranks that need most: tensors (unless on a GPU), offloaded records, checkpoint
 // staging and copies of their states; and the copies that they keep for other hosts' ranks.
 Bytes bytes_on_host(const run::Run& run, int ranks);
 
@@ -15,17 +15,17 @@ Bytes bytes_on_host(const run::Run& run, int ranks);
 Bytes free_on_host(const profile::HostMemory& memory, Bytes copies);
 
 // Throws NoAnswer if these ranks need more than `free` bytes, with settings that would fit here and on the
-// card that `on_card` of them share (0: no card). Does nothing under train.memory_check = "off".
-void require_host_memory(const run::Run& run, int ranks, Bytes free, int on_card = 0);
+// GPU that `on_gpu` of them share (0: no GPU). Does nothing under train.memory_check = "off".
+void require_host_memory(const run::Run& run, int ranks, Bytes free, int on_gpu = 0);
 
-// The same for the memory of this rank's card and the tensors of the `ranks` ranks that share it. Does
+// The same for the memory of this rank's GPU and the tensors of the `ranks` ranks that share it. Does
 // nothing on the CPU.
-void require_card_memory(const run::Run& run, int ranks);
+void require_gpu_memory(const run::Run& run, int ranks);
 
-// The same for each card and its ranks, if all ranks are threads of this process, on its cards round-robin.
-void require_card_of_threads(const run::Run& run);
+// The same for each GPU and its ranks, if all ranks are threads of this process, on its GPUs round-robin.
+void require_gpu_of_threads(const run::Run& run);
 
-// Bytes of the tensors of all ranks on `card`, if ranks take `cards` cards round-robin.
-Bytes bytes_on_card(const run::Run& run, int card, int cards);
+// Bytes of the tensors of all ranks on `gpu`, if ranks take `gpus` GPUs round-robin.
+Bytes bytes_on_gpu(const run::Run& run, int gpu, int gpus);
 
 }  // namespace penstock::cli

@@ -66,8 +66,8 @@ void check_offload(const run::Run& run) {
 void check_memory(const run::Run& run, const RanksHere& here) {
   const profile::HostMemory memory = profile::host_memory();
   try {
-    here.threads ? require_card_of_threads(run) : require_card_memory(run, here.card);
-    require_host_memory(run, here.host, free_on_host(memory, here.given_back), here.card);
+    here.threads ? require_gpu_of_threads(run) : require_gpu_memory(run, here.gpu);
+    require_host_memory(run, here.host, free_on_host(memory, here.given_back), here.gpu);
   } catch (const NoAnswer&) {
     if (comm::launched_rank() == 0) std::cout << memory_before(run) << std::flush;
     throw;
@@ -94,9 +94,9 @@ void check_weights_together(Prepared& prepared, comm::Communicator& world) {
 }  // namespace
 
 RanksHere threads_here(const TrainFlags& flags, const run::Options& options, int ranks) {
-  const std::optional<backend::Card> card = backend::card();
+  const std::optional<backend::Gpu> gpu = backend::gpu();
   return {.host = ranks,
-          .card = card ? ceil_div(ranks, card->cards) : 0,
+          .gpu = gpu ? ceil_div(ranks, gpu->gpus) : 0,
           .threads = true,
           .given_back = copies_given_back(options, flags.source.resumes, *comm::make_single())};
 }

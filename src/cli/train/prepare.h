@@ -23,10 +23,10 @@ struct Prepared {
   Resumption resumption;
 };
 
-// Numbers of ranks that share the memory of this rank's host, and of its card (0: no card).
+// Numbers of ranks that share the memory of this rank's host, and of its GPU (0: no GPU).
 struct RanksHere {
-  int host = 1, card = 0;
-  bool threads = false;  // ranks are threads of this process, on its cards round-robin
+  int host = 1, gpu = 0;
+  bool threads = false;  // ranks are threads of this process, on its GPUs round-robin
   Bytes given_back = 0;  // bytes of used host memory (copies_given_back())
 };
 // For ranks that are all threads of this process.

@@ -152,11 +152,11 @@ std::string memory_remark(const run::Run& run, int ranks) {
   };
   const Bytes host = train::this_host().memory;
   const std::string of_host = (host > 0 ? print_bytes(host) : std::string("unknown")) + " of memory";
-  const std::optional<backend::Card> card = backend::card();
-  if (!card) return line(of_host, host, tensors + away);
-  const Bytes cards = card->total * card->cards;
-  // If a launcher shows each rank its own card, this is not the sum over all cards.
-  return line(counted(card->cards, "card") + " with " + print_bytes(cards), 0, tensors) +
+  const std::optional<backend::Gpu> gpu = backend::gpu();
+  if (!gpu) return line(of_host, host, tensors + away);
+  const Bytes gpus = gpu->total * gpu->gpus;
+  // If a launcher shows each rank its own GPU, this is not the sum over all GPUs.
+  return line(counted(gpu->gpus, "GPU") + " with " + print_bytes(gpus), 0, tensors) +
          (away > 0 ? line(of_host, host, away) : "");
 }
 

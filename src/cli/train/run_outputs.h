@@ -28,7 +28,7 @@ std::string result_table(const run::Run& run, const train::Summary& summary, con
 std::string stop_line(const run::Run& run, const train::RunOutcome& outcome);
 std::string finished_line(const run::Run& run);
 
-// The memory that this many ranks need, and what the machine has: on the CPU host memory, on cards the cards'
+// The memory that this many ranks need, and what the machine has: on the CPU host memory, on GPUs the GPUs'
 // memory, and host memory for offloaded records.
 std::string memory_remark(const run::Run& run, int ranks);
 

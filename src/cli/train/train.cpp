@@ -15,8 +15,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/agree.h"
-#include "cli/card_messages.h"
 #include "cli/device_program.h"
+#include "cli/gpu_messages.h"
 #include "cli/tell.h"
 #include "cli/train/check_weights.h"
 #include "cli/train/copies_in_memory.h"
@@ -166,7 +166,7 @@ Refusal prepare_together(const TrainFlags& flags, comm::Communicator& world, Pre
   if (!refusal) refusal = resolve_together(flags.source, world, run);
   if (!refusal) {
     const RanksHere here{.host = comm::local_ranks(),
-                         .card = ranks_on_card(world),
+                         .gpu = ranks_on_gpu(world),
                          .given_back = copies_given_back(run.options, flags.source.resumes, world)};
     refusal = agree_on_weights(world, [&](const WeightsShare& verified) {
       prepared = flags.print_config ? Prepared{.run = std::move(run)}
@@ -238,7 +238,7 @@ Exit train_under_mpi(const TrainFlags& flags) {
         }
         const int needed = ranks_needed(flags.source, world);
         if (needed == world.size()) {
-          exit_code = by_cards(world, train);
+          exit_code = by_gpus(world, train);
           world.set_timeout(0);  // rank 0 may still sample and report
           return;
         }
@@ -246,7 +246,7 @@ Exit train_under_mpi(const TrainFlags& flags) {
         if (flags.source.resumes && !flags.print_config) bring_copies(options, needed, flags.dry_run, world);
         const auto part = world.split(world.rank() < needed ? 0 : 1, world.rank());
         if (world.rank() == 0) tell_idle(needed, world.size());
-        if (world.rank() < needed) exit_code = by_cards(*part, train);
+        if (world.rank() < needed) exit_code = by_gpus(*part, train);
         world.set_timeout(0);  // ranks without work wait for the others
         if (!describes(flags)) forget_idle_copies(options, needed, exit_code == Exit::Done, world);
       },
@@ -279,7 +279,7 @@ std::string describe_here(const TrainFlags& flags, const run::Run& resolved, int
 }  // namespace
 
 Exit train(const TrainFlags& flags) {
-  become_program_for_cards(device_of(flags.source));
+  become_program_for_gpus(device_of(flags.source));
   if (comm::launched_by_mpi()) return train_under_mpi(flags);
   int ranks = flags.ranks;
   const run::Run resolved = resolved_here(flags.source, ranks);

@@ -170,7 +170,7 @@ class Action : LayerForward {
     const Bytes query = wide(shard.query_width()), key = wide(shard.kv_width());
     const AttentionSize attention = attention_of(shard);
     const bool sliced = !size_.earlier.empty();
-    const Bytes copies = attention.group() > 1 && sliced && !setting_.card ? 2 * query : 0;
+    const Bytes copies = attention.group() > 1 && sliced && !setting_.gpu ? 2 * query : 0;
     tape_.take(copies);
     const Bytes gradient = attend_backward(tape_, setting_, attention, size_.last_slice);
     tape_.take(query + (values_shared() ? 1 : 2) * key);

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/whole.h"
-#include "model/memory/card_attention.h"
+#include "model/memory/gpu_attention.h"
 
 namespace penstock::model {
 namespace {
@@ -72,10 +72,10 @@ struct Parts {
   Bytes output;       // in the kernel's result type
   Bytes log_sum_exp;  // [b, H, T]
   std::int64_t kv_row;
-  Bytes result;            // bytes per element of the kernel's result
-  bool wide;               // the result is in the accumulator type
-  bool copies;             // the kernel takes copies of its operands in the accumulator type
-  Bytes card_scratch = 0;  // backward on a card only
+  Bytes result;           // bytes per element of the kernel's result
+  bool wide;              // the result is in the accumulator type
+  bool copies;            // the kernel takes copies of its operands in the accumulator type
+  Bytes gpu_scratch = 0;  // backward on a GPU only
 
   Parts(const KernelSetting& setting, const AttentionSize& size)
       : Parts(setting, size, setting.wide_attention()) {}
@@ -99,10 +99,10 @@ struct Parts {
 };
 
 Parts backward_parts(const KernelSetting& setting, const AttentionSize& size, Tokens keys) {
-  if (!setting.card_attention()) return {setting, size};
-  const CardBackward backward = card_backward(setting, size, keys);
+  if (!setting.gpu_attention()) return {setting, size};
+  const GpuBackward backward = gpu_backward(setting, size, keys);
   Parts parts(setting, size, backward.wide);
-  parts.card_scratch = backward.scratch;
+  parts.gpu_scratch = backward.scratch;
   return parts;
 }
 
@@ -113,9 +113,9 @@ void attend_causal(Tape& tape, const KernelSetting& setting, const AttentionSize
                packed_keys(setting, size, size.tokens));
     return tape.take(parts.output + parts.log_sum_exp);
   }
-  if (setting.card_attention()) {
+  if (setting.gpu_attention()) {
     tape.take(parts.output + parts.log_sum_exp);
-    return tape.touch(card_forward_scratch(setting, size));
+    return tape.touch(gpu_forward_scratch(setting, size));
   }
   const Bytes scratch = forward_scratch(setting, size.tokens, size.tokens, size.head_dim);
   tape.take(parts.output);
@@ -139,8 +139,8 @@ void attend_chunk(Tape& tape, const KernelSetting& setting, const AttentionSize&
   tape.take(parts.output + parts.log_sum_exp);
   if (setting.tiled_attention) {
     tape.touch(parts.forward_copies(keys) + packed_keys(setting, size, keys));
-  } else if (setting.card_attention()) {
-    tape.touch(card_forward_scratch(setting, size));
+  } else if (setting.gpu_attention()) {
+    tape.touch(gpu_forward_scratch(setting, size));
   } else {
     tape.touch(forward_scratch(setting, size.group() * size.tokens, keys, size.head_dim));
     if (size.group() > 1) tape.touch(parts.output);  // folded queries are put back in order
@@ -167,13 +167,13 @@ void attend_backward_members(Tape& tape, const KernelSetting& setting, const Att
 void attend_backward_causal(Tape& tape, const KernelSetting& setting, const AttentionSize& size,
                             const Parts& parts, bool last_slice) {
   const Bytes keys = 2 * parts.keys(size.tokens), keys_wide = 2 * parts.keys_wide(size.tokens);
-  const bool members = !setting.tiled_attention && !setting.card_attention() && size.group() > 1;
+  const bool members = !setting.tiled_attention && !setting.gpu_attention() && size.group() > 1;
   const bool own = parts.wide || members;  // results already have the accumulator type
   if (members) {
     attend_backward_members(tape, setting, size, parts);
-  } else if (setting.card_attention()) {
+  } else if (setting.gpu_attention()) {
     tape.take(parts.output + keys);
-    tape.touch(parts.card_scratch);
+    tape.touch(parts.gpu_scratch);
   } else {
     tape.take(parts.output + keys);
     tape.touch(setting.tiled_attention ? parts.backward_copies(size.tokens) + query_room(setting, size)
@@ -190,8 +190,8 @@ void attend_backward_chunk(Tape& tape, const KernelSetting& setting, const Atten
   tape.take(parts.output + keys);
   if (setting.tiled_attention) {
     tape.touch(parts.backward_copies(length) + query_room(setting, size));
-  } else if (setting.card_attention()) {
-    tape.touch(parts.card_scratch);
+  } else if (setting.gpu_attention()) {
+    tape.touch(parts.gpu_scratch);
   } else {
     // Folded queries: a strided operand is copied, and the gradient is put back in order.
     const Bytes copy = size.group() > 1 ? parts.output : 0;
@@ -216,7 +216,7 @@ Bytes amx_scratch(const KernelSetting& setting, std::int64_t rows, std::int64_t 
 
 Bytes product_scratch(const KernelSetting& setting, std::int64_t rows, std::int64_t in, std::int64_t out) {
   if (setting.widened()) return kWide * (rows * in + in * out + rows * out);
-  if (!setting.narrow() || setting.card) return 0;
+  if (!setting.narrow() || setting.gpu) return 0;
   if (setting.products == NarrowProducts::SummedAmx) return amx_scratch(setting, rows, in, out);
   const std::int64_t depth = in <= 512 ? round_up(in, 32) : in < 1024 ? 512 : 1024;
   const std::int64_t block = block_rows(rows);

@@ -22,9 +22,9 @@ struct KernelSetting {
   NarrowProducts products = NarrowProducts::Rounded;
   bool tiled_attention = false;  // our own kernel (nn/kernels/cpu/attention/tiled.h), not ATen's
   int threads = 1;               // per rank; each thread has its own scratch
-  bool card = false;             // bf16 attention is cuDNN's, and products need no scratch
-  bool repeatable = true;        // card only: attention's backward adds in a fixed order, by blocks
-  bool by_document = false;      // card only: one attention call per document
+  bool gpu = false;              // bf16 attention is cuDNN's, and products need no scratch
+  bool repeatable = true;        // GPU only: attention's backward adds in a fixed order, by blocks
+  bool by_document = false;      // GPU only: one attention call per document
 
   bool narrow() const { return precision == Precision::BF16; }
   // Attention returns its results in the accumulator type.
@@ -32,16 +32,16 @@ struct KernelSetting {
   bool summed() const { return products == NarrowProducts::Summed || products == NarrowProducts::SummedAmx; }
   bool widened() const { return narrow() && products == NarrowProducts::Widened; }
   bool widened_attention() const { return tiled_attention && widened(); }  // on f32 copies
-  bool card_attention() const { return card && narrow(); }
+  bool gpu_attention() const { return gpu && narrow(); }
   // Rows of a norm's gradient per partial sum of the weight gradient (nn/kernels/rms_norm.h).
-  std::int64_t norm_block_rows() const { return card ? 8 : 32; }
+  std::int64_t norm_block_rows() const { return gpu ? 8 : 32; }
   // Number of partial sums for `rows` rows.
   std::int64_t norm_blocks(std::int64_t rows) const { return ceil_div(rows, norm_block_rows()); }
 };
 
-// The setting for a card.
-inline KernelSetting on_card(KernelSetting setting, bool repeatable = true, bool by_document = false) {
-  setting.card = true;
+// The setting for a GPU.
+inline KernelSetting on_gpu(KernelSetting setting, bool repeatable = true, bool by_document = false) {
+  setting.gpu = true;
   setting.products = NarrowProducts::Summed;
   setting.tiled_attention = false;
   setting.repeatable = repeatable;

@@ -11,8 +11,8 @@
 
 namespace penstock::nn {
 
-// On the rank's stream, not on the host: the host runs ahead of a card, so a host-side wait would include the
-// card's remaining work.
+// On the rank's stream, not on the host: the host runs ahead of a GPU, so a host-side wait would include the
+// GPU's remaining work.
 struct Wait {
   backend::Moment start, end;
 };

@@ -8,7 +8,7 @@
 
 namespace penstock::nn::kernels {
 
-// Sum of token losses. value() adds them up on demand, so a card keeps computing until then.
+// Sum of token losses. value() adds them up on demand, so a GPU keeps computing until then.
 class LossSum {
  public:
   LossSum() = default;

@@ -99,8 +99,8 @@ KwaiMemory kwai_memory(const KwaiCase& c) {
   return fullest;
 }
 
-bool kwai_fits(const KwaiMemory& memory, double card_bytes) {
-  return memory.total() + kKwaiReservedBytes <= card_bytes;
+bool kwai_fits(const KwaiMemory& memory, double gpu_bytes) {
+  return memory.total() + kKwaiReservedBytes <= gpu_bytes;
 }
 
 }  // namespace penstock::plan

@@ -36,9 +36,9 @@ struct KwaiMemory {
 KwaiMemory kwai_device_memory(const KwaiCase& kwai_case, int rank);
 KwaiMemory kwai_memory(const KwaiCase& kwai_case);  // of the fullest device
 
-// Card memory that the allocator cannot use: CUDA's context, buffers of NCCL and of the tensor-parallel
-// overlap, and fragmentation. 80 GB cards of the published runs held 72.8 GB of tensors but not 77.4 GB.
+// GPU memory that the allocator cannot use: CUDA's context, buffers of NCCL and of the tensor-parallel
+// overlap, and fragmentation. 80 GB GPUs of the published runs held 72.8 GB of tensors but not 77.4 GB.
 inline constexpr double kKwaiReservedBytes = 5e9;
-bool kwai_fits(const KwaiMemory& memory, double card_bytes);
+bool kwai_fits(const KwaiMemory& memory, double gpu_bytes);
 
 }  // namespace penstock::plan

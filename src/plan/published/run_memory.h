@@ -16,7 +16,7 @@ struct RunMemory {
 };
 RunMemory run_memory(const Workload& workload, const Layout& layout);
 
-// Returns whether it fits the card, without room for anything else.
+// Returns whether it fits the GPU, without room for anything else.
 bool fits(const RunMemory& memory, const sim::Hardware& hardware);
 
 }  // namespace penstock::plan

@@ -12,7 +12,7 @@
 namespace penstock::plan {
 namespace {
 
-constexpr double kCardBytes = 80e9;  // "80 GB"
+constexpr double kGpuBytes = 80e9;  // "80 GB"
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 
 model::Policy planner_policy(const Table& table, std::size_t row) {
@@ -83,11 +83,11 @@ Score score_kwai_memory(const Table& table) {
       score.figures.push_back(
           {row, table.text(row, "model"), setting, "peak_bytes", memory.total(), *published, {}, {}, {}});
     } else {
-      score.out_of_memory.push_back({row, setting, memory.total(), kwai_fits(memory, kCardBytes)});
+      score.out_of_memory.push_back({row, setting, memory.total(), kwai_fits(memory, kGpuBytes)});
     }
   }
   score.notes.push_back("no fitted constant; " + number(kKwaiReservedBytes / 1e9, 0) +
-                        " GB of a card are held back for context, communication buffers and holes");
+                        " GB of a GPU are held back for context, communication buffers and holes");
   return score;
 }
 

@@ -155,7 +155,7 @@ std::string print_score(const Score& score) {
   if (score.kind == "throughput") {
     const std::size_t all = score.figures.size();
     text += "memory, by formulas alone: " + std::to_string(all - score.does_not_fit.size()) + " of " +
-            std::to_string(all) + " runs, all of which ran, are predicted to fit their cards\n";
+            std::to_string(all) + " runs, all of which ran, are predicted to fit their GPUs\n";
   }
   for (const ScoredOutOfMemory& row : score.does_not_fit) {
     text += "ran, and is predicted to need " + number(row.predicted_bytes / 1e9, 1) + " GB: row " +

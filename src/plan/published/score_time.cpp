@@ -26,8 +26,8 @@ Score score_kwai_throughput(const Table& table, const KnownMachines& known) {
     const auto published = table.number_if_any(row, "tokens_per_second");
     if (!published) {
       const KwaiMemory memory = kwai_memory(kwai_memory_case(table, row));
-      const double card = find_hardware(known.hardware, table.text(row, "hardware")).device.memory_gb * 1e9;
-      score.out_of_memory.push_back({row, setting, memory.total(), kwai_fits(memory, card)});
+      const double gpu = find_hardware(known.hardware, table.text(row, "hardware")).device.memory_gb * 1e9;
+      score.out_of_memory.push_back({row, setting, memory.total(), kwai_fits(memory, gpu)});
       continue;
     }
     const TimedCase timed = kwai_timed_case(table, row);

@@ -26,7 +26,7 @@ struct Recomputation {
 };
 Recomputation recomputation(std::string_view words, std::string_view notes, bool shards_weights);
 
-// The smallest share of fully recomputed layers with which a run fits the card.
+// The smallest share of fully recomputed layers with which a run fits the GPU.
 double least_recomputed(const Workload& workload, const Layout& layout, const sim::Hardware& hardware);
 
 // Parses "fsdp full (zero3)", "hsdp (fsdp full in node x DP)", "zero1 over 8 ranks, replicated beyond", ...

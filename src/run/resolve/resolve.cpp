@@ -97,7 +97,7 @@ Run lay_out(Options options, const Machine& machine) {
   run.threads = settled.train.threads > 0 ? static_cast<int>(settled.train.threads) : machine.threads;
   run.kernels = machine.kernels(run.precision, run.threads);
   if (settled.train.device == "cuda") {
-    run.kernels = model::on_card(run.kernels, settled.numerics.repeatable, settled.data.mask == "documents");
+    run.kernels = model::on_gpu(run.kernels, settled.numerics.repeatable, settled.data.mask == "documents");
   }
   run.device_of_stage = devices_of(run.schedule);
   run.slices = cuts_of(settled, run.schedule.slices);

@@ -18,7 +18,7 @@ void describe_device(Device& device, OptionTable& table) {
   table.push_back({section, "name", &device.name, "Name of the machine."});
   table.push_back(
       {section, "published_as", &device.published_as, "Prefixes of its names in tables of published runs."});
-  table.push_back({section, "backend", &device.backend, "Device that computes: processor or card.",
+  table.push_back({section, "backend", &device.backend, "Device that computes: processor or GPU.",
                    one_of({"cpu", "cuda"})});
   table.push_back({section, "peak", &device.peak, "Peak rate that MFU refers to.", one_of({"bf16", "f32"})});
   table.push_back(
@@ -125,7 +125,7 @@ void describe_measured(Measured& measured, OptionTable& table) {
   add("attention_tflops", &measured.attention_tflops, "Rates of a slice over its own keys.");
   add("attention_backward_tflops", &measured.attention_backward_tflops, "The same for its backward.");
   add("earlier_attention_tflops", &measured.earlier_attention_tflops,
-      "Rates of a slice over an earlier one; on a card, over as many earlier keys as a call covers.");
+      "Rates of a slice over an earlier one; on a GPU, over as many earlier keys as a call covers.");
   add("earlier_attention_backward_tflops", &measured.earlier_attention_backward_tflops,
       "The same for its backward.");
   add("elementwise_mb", &measured.elementwise_mb, "Sizes of a hidden state.");

@@ -121,12 +121,12 @@ std::string slices_of(const run::Run& run) {
 Settings settings_of(const run::Run& run, int threads) {
   run::Options options = run.options;
   Settings settings;
-  const bool card = options.train.device == "cuda";
+  const bool gpu = options.train.device == "cuda";
   for (const Option& option : describe(options)) {
-    if (!card && option.name() == "numerics.repeatable") continue;  // the CPU always repeats its bits
+    if (!gpu && option.name() == "numerics.repeatable") continue;  // the CPU always repeats its bits
     if (counts(option)) settings.emplace_back(option.name(), value_text(option));
   }
-  settings.emplace_back("train.device", json_quote(card ? "cuda" : "cpu"));
+  settings.emplace_back("train.device", json_quote(gpu ? "cuda" : "cpu"));
   settings.emplace_back(kSlices, slices_of(run));
   settings.emplace_back("schedule.cut", json_quote(options.schedule.cut));
   settings.emplace_back(kSliceTokens, std::to_string(options.schedule.slice_tokens));

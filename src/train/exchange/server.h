@@ -5,8 +5,8 @@
 // A request is an announcement, then keys and values, then queries (in a backward also outputs, log-sum-exps
 // and output gradients); the reply is the partial result. An owner has one request to a partner in flight at
 // a time, since it merges a layer before it begins the next. Results do not depend on timing: replies are
-// merged in the program's order. On a card the server handles requests in a side stream, so that the owner
-// does not wait for work that its partner has already issued to its card.
+// merged in the program's order. On a GPU the server handles requests in a side stream, so that the owner
+// does not wait for work that its partner has already issued to its GPU.
 #pragma once
 
 #include <ATen/core/Tensor.h>

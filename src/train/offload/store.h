@@ -12,7 +12,7 @@
 
 namespace penstock::train {
 
-// Storage of fixed size. Two threads may call it at once, for disjoint ranges. On a card, calls run in the
+// Storage of fixed size. Two threads may call it at once, for disjoint ranges. On a GPU, calls run in the
 // order of the caller's stream (backend/copy.h).
 class OffloadStore {
  public:

@@ -27,9 +27,9 @@ RunError out_of_device_memory(const run::Run& run, const backend::Ledger& ledger
     if (const Bytes bytes = ledger.live(category); bytes > 0)
       held.push_back(print_bytes(bytes) + " of " + std::string(model::name_of(category)));
   }
-  const std::optional<backend::Card> card = backend::card();
-  const Bytes room = card ? card->free + backend::cached_bytes() + ledger.live_total() : 0;
-  return RunError("out of the card's memory: this rank holds " +
+  const std::optional<backend::Gpu> gpu = backend::gpu();
+  const Bytes room = gpu ? gpu->free + backend::cached_bytes() + ledger.live_total() : 0;
+  return RunError("out of the GPU's memory: this rank holds " +
                   (held.empty() ? "nothing yet" : join(held, ", ")) + " and could have " + print_bytes(room) +
                   "; " + settings_within(run, room));
 }

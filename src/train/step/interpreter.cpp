@@ -108,7 +108,7 @@ void Interpreter::execute(std::uint32_t index) {
   const schedule::Lane lane = schedule::lane_of(list_.ops[index].kind);
   if (lane == schedule::Lane::CopyOut || lane == schedule::Lane::CopyIn) times_.forget(index);
   if (lane != schedule::Lane::Compute && lane != schedule::Lane::Collective) return;
-  // The processor's time on work that a card does says nothing of it.
+  // The processor's time on work that a GPU does says nothing of it.
   if (backend::compute_device().is_cpu())
     result_.processor_seconds[index] = own_processor_time() - processor_began_;
   times_.end(index);

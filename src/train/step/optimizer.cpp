@@ -62,7 +62,7 @@ void Optimizer::update(double lr, double gradient_scale) {
   for (Entry& entry : entries_) {
     nn::Parameter& parameter = *entry.parameter;
     at::Tensor gradient = parameter.own_part(parameter.gradient);
-    PENSTOCK_CHECK(gradient.sizes() == parameter.master.sizes(), "a card's update goes by the sizes");
+    PENSTOCK_CHECK(gradient.sizes() == parameter.master.sizes(), "a GPU's update goes by the sizes");
     if (gradient_scale != 1.0) gradient.mul_(gradient_scale);
     // Reads the gradient, reads and writes the master and two moments.
     const nn::KernelTimer timer(nn::Kernel::Adam,

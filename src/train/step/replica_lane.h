@@ -22,7 +22,7 @@
 
 namespace penstock::train {
 
-// On a card, times are on the rank's stream: a collective lasts from when its data is ready there to when its
+// On a GPU, times are on the rank's stream: a collective lasts from when its data is ready there to when its
 // result is.
 struct CollectiveFacts {
   Seconds busy = 0;     // of this rank's collectives

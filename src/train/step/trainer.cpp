@@ -95,7 +95,7 @@ Trainer::Trainer(const run::Run& run, comm::Communicator& world, bool profile, F
       layer_groups_(run, groups_, [this] { return advance(); }) {
   backend::take_turn(comm::place_on_machine(world.rank()));
   backend::install_allocator();
-  comm::connect_cards(groups_);
+  comm::connect_gpus(groups_);
   const backend::LedgerScope counted(ledger_);
   within_device_memory(run, ledger_, [this] { make_states(); });
   ledger_.reset_peaks();  // exclude the creation of parameters

@@ -86,7 +86,7 @@ class Trainer {
   comm::Pipeline pipeline() { return groups_.pipeline; }
   CopyFacts copies() const { return offloader_ ? offloader_->facts() : CopyFacts{}; }  // of the latest step
   Bytes away_peak() const { return away_peak_; }  // of offloaded records, over all steps so far
-  // Host memory pinned for a card's copies, all of it from the start.
+  // Host memory pinned for a GPU's copies, all of it from the start.
   Bytes pinned_bytes() const { return store_ && !backend::compute_device().is_cpu() ? store_->size() : 0; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fused bf16 attention of a library on a card; plain f32 attention on a host, for tests.
+// Fused bf16 attention of a library on a GPU; plain f32 attention on a host, for tests.
 #pragma once
 
 #include <ATen/Context.h>

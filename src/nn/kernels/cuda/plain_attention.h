@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention by plain matrix products over tiles of queries, for tests and small models in f32 and f64: no
-// library has a fused kernel for these types on a card.
+// library has a fused kernel for these types on a GPU.
 #pragma once
 
 #include "nn/kernels/attention.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// bf16 products with sums in f32: by cuBLAS on a card; on a host, in tests, with operands widened to f32.
+// bf16 products with sums in f32: by cuBLAS on a GPU; on a host, in tests, with operands widened to f32.
 #pragma once
 
 #include <ATen/core/Tensor.h>

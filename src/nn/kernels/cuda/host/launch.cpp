@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counterpart of card/launch.cu on a host: tests check the arithmetic of the card's kernels without a card.
+// Counterpart of gpu/launch.cu on a host: tests check the arithmetic of the GPU's kernels without a GPU.
 #include <vector>
 
 #include "nn/kernels/cuda/launch.h"

@@ -8,7 +8,7 @@
 
 namespace penstock::nn::kernels::cuda {
 
-// A tensor [b, H, T, d] of any strides with last stride 1. Row numbers have 32 bits: a card has no
+// A tensor [b, H, T, d] of any strides with last stride 1. Row numbers have 32 bits: a GPU has no
 // instruction for longer divisions.
 template <class Element>
 struct Heads {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA kernels, written once for the card and for a host.
+// CUDA kernels, written once for the GPU and for a host.
 //
-// A kernel is a struct of pointers and sizes with a function for one row, `operator()(lanes, row)`. On a card
+// A kernel is a struct of pointers and sizes with a function for one row, `operator()(lanes, row)`. On a GPU
 // the threads of a warp or of a block compute a row; on a host, in tests, the same function loops in the same
-// order. So tests cover the card's arithmetic, its indices and the order of its sums. Only a card shows its
+// order. So tests cover the GPU's arithmetic, its indices and the order of its sums. Only a GPU shows its
 // speed and whether threads synchronise where they must.
 #pragma once
 
@@ -31,7 +31,7 @@ class Lanes {
   static_assert(kCount == kWarp || kCount == kBlock);
   static constexpr int kWarps = kCount / kWarp;
 
-  // `shared`: on a card, space for kWarps values of a reduction, then the kernel's scratch memory; on a host,
+  // `shared`: on a GPU, space for kWarps values of a reduction, then the kernel's scratch memory; on a host,
   // the scratch memory.
   PENSTOCK_BOTH explicit Lanes(unsigned char* shared) : shared_(shared) {}
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads and writes elements 16 bytes at a time, which a card does fastest, or one by one where rows do not
+// Reads and writes elements 16 bytes at a time, which a GPU does fastest, or one by one where rows do not
 // allow that.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace penstock::nn::kernels::cuda {
 template <class Element>
 inline constexpr int kFullPack = 16 / sizeof(Element);
 
-// Aligned to its size, at most to 16 bytes, the widest access of a card.
+// Aligned to its size, at most to 16 bytes, the widest access of a GPU.
 template <class Element, int kWidth>
 struct alignas(kWidth * sizeof(Element) < 16 ? kWidth * sizeof(Element) : 16) Pack {
   Element values[kWidth];
@@ -28,7 +28,7 @@ PENSTOCK_BOTH Pack<Element, kWidth> load(const Element* row, std::int64_t k) {
   return reinterpret_cast<const Pack<Element, kWidth>*>(row)[k];
 }
 
-// Prefetches pack k into a card's L2 cache.
+// Prefetches pack k into a GPU's L2 cache.
 template <int kWidth, class Element>
 PENSTOCK_BOTH void prefetch([[maybe_unused]] const Element* row, [[maybe_unused]] std::int64_t k) {
 #if defined(__CUDA_ARCH__)
