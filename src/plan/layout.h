@@ -19,7 +19,7 @@ struct Workload {
   Tokens seq_len = 0;
   std::int64_t global_batch = 1;  // sequences per step
   model::Precision precision = model::Precision::BF16;
-  bool gpu = false;        // true: runs on a GPU, false: on a CPU
+  bool gpu = false;        // else it runs on a CPU
   double expert_load = 1;  // rows of the busiest expert rank over the mean
   double seen = 1;         // fraction of causal attention that documents or windows leave
 };

@@ -14,7 +14,7 @@ namespace {
 
 std::vector<sim::StageBytes> sharded_weights_of(const Run& run) {
   std::vector<sim::StageBytes> stages;
-  if (run.replica_sharding != schedule::ReplicaSharding::Weights) return stages;
+  if (!run.shards_weights()) return stages;
   for (int stage = 0; stage < run.stages(); ++stage) {
     const HeldParameters held = held_by_stage(run, stage);
     stages.push_back({held.weights * element_size(run.precision),

@@ -116,7 +116,7 @@ HeldParameters vocabulary_of(const Run& run, const OwnShares& own) {
 std::int64_t own_masters(const Run& run, const std::vector<int>& stages, const OwnShares& own,
                          const DeviceParameters& held) {
   if (run.precision == model::Precision::BF16) return 0;
-  if (run.replica_sharding != schedule::ReplicaSharding::Weights) return held.all.states;
+  if (!run.shards_weights()) return held.all.states;
   std::int64_t count = held.vocabulary.states;
   for (const int stage : stages) count += run.sharded_vocabulary() ? norm_of(run, stage, own).states : 0;
   return count;

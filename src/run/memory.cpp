@@ -19,7 +19,7 @@ model::DeviceMemory standing_memory(const Run& run, const std::vector<int>& stag
   const auto [held, vocabulary, own_masters] = held_by_device(run, stages);
   const Bytes tables = run.options.data.seq_len * (run.shape().head_dim() / 2) * 2;
   const Bytes element = element_size(run.precision), accumulator = accumulator_size(run.precision);
-  const bool sharded_weights = run.replica_sharding == schedule::ReplicaSharding::Weights;
+  const bool sharded_weights = run.shards_weights();
   const HeldParameters standing = sharded_weights ? vocabulary : held;
   model::DeviceMemory memory;
   memory.weights = standing.weights * element + tables * accumulator;  // sines and cosines of the rotation

@@ -45,7 +45,7 @@ struct Run {
 
   model::Precision precision = model::Precision::BF16;
   mesh::Mesh mesh;
-  schedule::ReplicaSharding replica_sharding = schedule::ReplicaSharding::None;  // what each replica keeps
+  schedule::ReplicaSharding replica_sharding = schedule::ReplicaSharding::None;
   Machine machine;
   int threads = 1;  // per rank
   model::KernelSetting kernels;
@@ -75,6 +75,7 @@ struct Run {
   int stages() const { return static_cast<int>(layers.size()); }
   int devices() const { return schedule.device_count(); }  // of a pipeline
   std::int64_t sequences() const { return options.train.micro_batch; }
+  bool shards_weights() const { return replica_sharding == schedule::ReplicaSharding::Weights; }
   bool sharded_vocabulary() const { return options.schedule.vocabulary_parallel; }
   bool is_sliced() const { return schedule::is_sliced(schedule); }
 

@@ -22,8 +22,7 @@ namespace {
 // Bytes of masters and moments that one rank writes.
 Bytes written_states(const run::Run& run, const model::DeviceMemory& memory) {
   // Masters count in the optimizer's bytes, or are the weights.
-  const bool masters =
-      run.precision == model::Precision::BF16 || run.replica_sharding == schedule::ReplicaSharding::Weights;
+  const bool masters = run.precision == model::Precision::BF16 || run.shards_weights();
   const Bytes states = memory.optimizer + (masters ? 0 : memory.optimizer / 2);
   return states / run::state_sharding_of(run, {}).copies;
 }

@@ -62,7 +62,7 @@ std::optional<schedule::Program> breadth_first(const Run& run) {
 
 std::string note_of_gathers(const Run& run) {
   const std::int64_t most = most_gathers(run.program);
-  if (run.replica_sharding != schedule::ReplicaSharding::Weights || most <= kFewGathers) return {};
+  if (!run.shards_weights() || most <= kFewGathers) return {};
   const std::string note = name_of_schedule(run.options) + " gathers the weights of a stage up to " +
                            std::to_string(most) + " times a step";
   const std::optional<schedule::Program> other = breadth_first(run);

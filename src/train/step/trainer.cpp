@@ -32,20 +32,19 @@ std::map<int, nn::Stage> make_stages(const run::Run& run, int device, const mesh
     if (run.device_of_stage[number] != device) continue;
     const auto [first, count] = run.layers[number];
     const auto keep = run.keep.begin() + first;
-    stages.emplace(
-        number, nn::Stage({.shape = run.shape(),
-                           .layers = {first, count},
-                           .first = number == 0 && !sharded,
-                           .last = number + 1 == run.stages() && !sharded,
-                           .precision = run.precision,
-                           .seed = static_cast<std::uint64_t>(run.options.train.seed),
-                           .loss_tile_tokens = run.options.train.loss_tile_tokens,
-                           .rotary = rotary,
-                           .keep = {keep, keep + count},
-                           .states = {sharding, run.replica_sharding == schedule::ReplicaSharding::Weights},
-                           .experts = experts,
-                           .group = &groups.tensor(),
-                           .context = &groups.context()}));
+    stages.emplace(number, nn::Stage({.shape = run.shape(),
+                                      .layers = {first, count},
+                                      .first = number == 0 && !sharded,
+                                      .last = number + 1 == run.stages() && !sharded,
+                                      .precision = run.precision,
+                                      .seed = static_cast<std::uint64_t>(run.options.train.seed),
+                                      .loss_tile_tokens = run.options.train.loss_tile_tokens,
+                                      .rotary = rotary,
+                                      .keep = {keep, keep + count},
+                                      .states = {sharding, run.shards_weights()},
+                                      .experts = experts,
+                                      .group = &groups.tensor(),
+                                      .context = &groups.context()}));
   }
   return stages;
 }
@@ -172,7 +171,7 @@ Units Trainer::units() {
     for (nn::Parameter& parameter : parameters) unit.push_back(&parameter);
     return unit;
   };
-  const bool sharded_weights = run_.replica_sharding == schedule::ReplicaSharding::Weights;
+  const bool sharded_weights = run_.shards_weights();
   Units units;
   for (auto& [number, stage] : stages_) units[number] = {addresses(stage.parameters()), sharded_weights};
   if (vocabulary_) units[schedule::vocabulary_unit(run_.program)] = {addresses(vocabulary_->parameters())};
