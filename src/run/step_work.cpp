@@ -33,19 +33,14 @@ void add_slots(const Run& run, const std::map<Key, SliceWork>& works, StepWork& 
     moved[exchange.of.key] -= work;
     moved[exchange.during.key] += work;
   }
-  std::map<int, std::vector<Flops>> slots;
-  for (int device = 0; device < program.device_count(); ++device) {
-    const auto& ops = program.devices[device].ops;
-    for (std::size_t op = 0; op < ops.size(); ++op) {
-      if (ops[op].kind != schedule::OpKind::Forward) continue;
-      const Key key = ops[op].key;
+  for (const schedule::FullSlot& slot : schedule::full_slots(program, *grid)) {
+    if (slot.backward) continue;
+    std::vector<Flops> loads;
+    for (std::size_t device = 0; device < slot.ops.size(); ++device) {
+      const Key key = program.devices[device].ops[slot.ops[device]].key;
       const auto there = moved.find(key);
-      const Flops other = there == moved.end() ? 0 : there->second;
-      slots[grid->slot_of[device][op]].push_back(all_of(works.at(key.at_stage(0))) + other);
+      loads.push_back(all_of(works.at(key.at_stage(0))) + (there == moved.end() ? 0 : there->second));
     }
-  }
-  for (const auto& [slot, loads] : slots) {
-    if (std::ssize(loads) != program.device_count()) continue;
     step.slowest_of_slots += *std::ranges::max_element(loads);
     step.mean_of_slots +=
         std::accumulate(loads.begin(), loads.end(), Flops{0}) / static_cast<double>(loads.size());

@@ -2,6 +2,8 @@
 #include "schedule/slot_grid.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "base/error.h"
 
@@ -74,6 +76,25 @@ std::optional<SlotGrid> find_slot_grid(const Program& program) {
     }
   }
   return grid;
+}
+
+std::vector<FullSlot> full_slots(const Program& compute_only, const SlotGrid& grid) {
+  std::map<std::pair<int, bool>, FullSlot> slots;
+  for (int device = 0; device < compute_only.device_count(); ++device) {
+    const std::vector<Op>& ops = compute_only.devices[device].ops;
+    for (std::uint32_t i = 0; i < ops.size(); ++i) {
+      if (ops[i].kind == OpKind::BackwardWeight) continue;
+      const int number = grid.slot_of[device][i];
+      const bool backward = is_backward(ops[i].kind);
+      const auto slot = slots.try_emplace({number, backward}, FullSlot{number, backward, {}}).first;
+      slot->second.ops.push_back(i);
+    }
+  }
+  std::vector<FullSlot> full;
+  for (auto& [key, slot] : slots) {
+    if (std::ssize(slot.ops) == compute_only.device_count()) full.push_back(std::move(slot));
+  }
+  return full;
 }
 
 }  // namespace penstock::schedule

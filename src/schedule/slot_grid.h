@@ -23,4 +23,14 @@ struct SlotGrid {
 // on all devices, stages do not loop over the devices, or a device's list is not in slot order.
 std::optional<SlotGrid> find_slot_grid(const Program& compute_only);
 
+// A slot in which every device runs a forward, or every device a backward (B or I).
+struct FullSlot {
+  int number = 0;
+  bool backward = false;
+  std::vector<std::uint32_t> ops;  // [device]
+};
+
+// In order; in one slot the forwards come first.
+std::vector<FullSlot> full_slots(const Program& compute_only, const SlotGrid& grid);
+
 }  // namespace penstock::schedule

@@ -2,7 +2,6 @@
 #include "schedule/exchange/plan.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <utility>
 
@@ -15,36 +14,12 @@ namespace {
 
 constexpr int kGreatestLimit = 1 << 15;  // more than any micro-batch's slices: higher limits have no effect
 
-// A device's op in a slot, and the number of halves of earlier slices that its attention reads.
-struct Load {
-  std::uint32_t op = 0;
-  int halves = 0;
-};
-
-struct Slot {
-  int number = 0;
-  bool backward = false;
-  std::vector<Load> loads;  // [device]
-};
-
-// Returns the slots in which every device runs a forward, or every device a backward; in order.
-std::vector<Slot> full_slots(const Program& program, const SlotGrid& grid) {
-  std::map<std::pair<int, bool>, std::vector<std::pair<int, Load>>> found;
-  for (int device = 0; device < program.device_count(); ++device) {
-    const std::vector<Op>& ops = program.devices[device].ops;
-    for (std::uint32_t i = 0; i < ops.size(); ++i) {
-      if (ops[i].kind == OpKind::BackwardWeight) continue;
-      found[{grid.slot_of[device][i], is_backward(ops[i].kind)}].push_back(
-          {device, {i, 2 * ops[i].key.slice}});
-    }
-  }
-  std::vector<Slot> slots;
-  for (const auto& [key, loads] : found) {
-    if (static_cast<int>(loads.size()) != program.device_count()) continue;
-    Slot& slot = slots.emplace_back(Slot{.number = key.first, .backward = key.second});
-    for (const auto& [device, load] : loads) slot.loads.push_back(load);
-  }
-  return slots;
+// [device] The number of halves of earlier slices that its attention reads in a slot.
+std::vector<int> read_halves(const Program& program, const FullSlot& slot) {
+  std::vector<int> halves;
+  for (std::size_t device = 0; device < slot.ops.size(); ++device)
+    halves.push_back(2 * program.devices[device].ops[slot.ops[device]].key.slice);
+  return halves;
 }
 
 // A move of part of one owner's keys to one partner.
@@ -54,40 +29,35 @@ struct Move {
   int first = -1;  // first half; -1: after the owner's earlier moves
 };
 
-std::vector<int> by_length(const std::vector<Load>& loads) {
-  std::vector<int> devices(loads.size());
+std::vector<int> by_length(const std::vector<int>& halves) {
+  std::vector<int> devices(halves.size());
   std::iota(devices.begin(), devices.end(), 0);
-  std::ranges::stable_sort(devices, {}, [&](int device) { return loads[device].halves; });
+  std::ranges::stable_sort(devices, {}, [&](int device) { return halves[device]; });
   return devices;
 }
 
-std::vector<Move> paired(const std::vector<Load>& loads, int limit) {
-  const std::vector<int> devices = by_length(loads);
+std::vector<Move> paired(const std::vector<int>& read, int limit) {
+  const std::vector<int> devices = by_length(read);
   std::vector<Move> moves;
   for (std::size_t i = 0, j = devices.size() - 1; i < j; ++i, --j) {
-    const int slices = (loads[devices[j]].halves - loads[devices[i]].halves) / 2 / 2;
+    const int slices = (read[devices[j]] - read[devices[i]]) / 2 / 2;
     if (slices > 0 && limit > 0) moves.push_back({devices[j], devices[i], 2 * std::min(slices, limit)});
   }
   return moves;
 }
 
 // The lowest possible maximum of halves per device.
-int least_level(const std::vector<Load>& loads, int limit) {
-  int total = 0, longest = 0;
-  for (const Load& load : loads) {
-    total += load.halves;
-    longest = std::max(longest, load.halves);
-  }
-  const int devices = static_cast<int>(loads.size());
-  return std::max(ceil_div(total, devices), longest - 2 * limit);
+int least_level(const std::vector<int>& read, int limit) {
+  const int devices = static_cast<int>(read.size()), total = std::accumulate(read.begin(), read.end(), 0);
+  return std::max(ceil_div(total, devices), std::ranges::max(read) - 2 * limit);
 }
 
 // Moves the excess above the level to devices with room below it. Keeps the number of pairs small, since each
 // pair transfers queries and outputs: an exact match first, else the greatest excess to the greatest room.
-std::vector<Move> levelled(const std::vector<Load>& loads, int limit) {
-  const int level = least_level(loads, limit);
+std::vector<Move> levelled(const std::vector<int>& read, int limit) {
+  const int level = least_level(read, limit);
   std::vector<int> room;  // negative: excess
-  for (const Load& load : loads) room.push_back(level - load.halves);
+  for (const int halves : read) room.push_back(level - halves);
   std::vector<Move> moves;
   while (true) {
     const auto owner = std::ranges::min_element(room);
@@ -105,10 +75,10 @@ std::vector<Move> levelled(const std::vector<Load>& loads, int limit) {
 // Plans for slices of unequal work. Each device moves its halves from the oldest one that it reads on.
 class UnequalLoads {
  public:
-  UnequalLoads(const Program& program, const Slot& slot, const WorkOf& work_of, int limit) {
+  UnequalLoads(const Program& program, const FullSlot& slot, const WorkOf& work_of, int limit) {
     double sum = 0;
-    for (std::size_t device = 0; device < slot.loads.size(); ++device) {
-      const Key& key = program.devices[device].ops[slot.loads[device].op].key;
+    for (std::size_t device = 0; device < slot.ops.size(); ++device) {
+      const Key& key = program.devices[device].ops[slot.ops[device]].key;
       SliceWork work = work_of({slot.backward, key});
       const auto& halves = work.halves;
       const auto read = std::ranges::find_if(halves, [](double half) { return half > 0; });
@@ -188,16 +158,16 @@ class UnequalLoads {
 };
 
 // An owner's partners get its keys in order, oldest first.
-void add_moves(const Slot& slot, std::vector<Move> moves, std::vector<PlannedExchange>& exchange) {
+void add_moves(const FullSlot& slot, std::vector<Move> moves, std::vector<PlannedExchange>& exchange) {
   std::ranges::stable_sort(moves, {}, &Move::owner);
-  std::vector<int> sent(slot.loads.size());
+  std::vector<int> sent(slot.ops.size());
   for (const Move& move : moves) {
     exchange.push_back({.slot = slot.number,
                         .backward = slot.backward,
                         .owner = move.owner,
                         .partner = move.partner,
-                        .owner_op = slot.loads[move.owner].op,
-                        .partner_op = slot.loads[move.partner].op,
+                        .owner_op = slot.ops[move.owner],
+                        .partner_op = slot.ops[move.partner],
                         .first_half = move.first >= 0 ? move.first : sent[move.owner],
                         .halves = move.halves});
     sent[move.owner] += move.halves;
@@ -224,12 +194,13 @@ ExchangePlan plan_exchange(const Program& compute_only, const SlotGrid& grid, Ex
   if (exchange == ExchangeMode::Off || limit <= 0) return plan;
   limit = std::min(limit, kGreatestLimit);
   const bool pairs = exchange == ExchangeMode::Paired;
-  for (const Slot& slot : full_slots(compute_only, grid)) {
+  for (const FullSlot& slot : full_slots(compute_only, grid)) {
     if (work) {
       UnequalLoads loads(compute_only, slot, work, limit);
       add_moves(slot, pairs ? loads.paired() : loads.levelled(), plan.exchanges);
     } else {
-      add_moves(slot, pairs ? paired(slot.loads, limit) : levelled(slot.loads, limit), plan.exchanges);
+      const std::vector<int> read = read_halves(compute_only, slot);
+      add_moves(slot, pairs ? paired(read, limit) : levelled(read, limit), plan.exchanges);
     }
   }
   return plan;
