@@ -107,4 +107,11 @@ std::string host_name() {
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "host";
 }
 
+std::string host_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string started;
+  file >> started;
+  return host_name() + (started.empty() ? "" : "-" + started);
+}
+
 }  // namespace penstock::comm

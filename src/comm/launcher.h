@@ -39,5 +39,6 @@ int processors_of_rank(int ranks_here);
 void prefer_shared_memory();
 
 std::string host_name();  // "host" if unknown
+std::string host_id();    // the name and a number of the host's start, since hosts may share a name
 
 }  // namespace penstock::comm

@@ -2,6 +2,7 @@
 #include "profile/host_memory.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -10,7 +11,7 @@
 namespace penstock::profile {
 namespace {
 
-std::string text_of(const char* path) {
+std::string text_of(const std::string& path) {
   std::ifstream file(path);
   std::stringstream text;
   text << file.rdbuf();
@@ -39,14 +40,41 @@ HostMemory parse_host_memory(const std::string& meminfo, const std::string& limi
   if (!group || *group >= memory.total) return memory;
   memory.total = *group;
   memory.used = parse_number(trim(std::string_view(current).substr(0, current.find('\n')))).value_or(0);
-  memory.used = std::max(0.0, memory.used - word(stat, "inactive_file") - word(stat, "active_file"));
+  for (const char* cached : {"inactive_file", "active_file"})
+    memory.used -= std::max(word(stat, cached), word(stat, std::string("total_") + cached));
   memory.used = std::max(memory.used, memory.total - field(meminfo, "MemAvailable"));
   return memory;
 }
 
+std::vector<std::string> memory_groups(const std::string& cgroup, const std::string& root) {
+  std::vector<std::string> groups;
+  std::istringstream lines(cgroup);
+  for (std::string line; std::getline(lines, line);) {  // "0::/path", or "5:memory:/path" of version 1
+    const std::size_t names = line.find(':'), path = line.find(':', names + 1);
+    if (names == std::string::npos || path == std::string::npos) continue;
+    const std::string controllers = "," + line.substr(names + 1, path - names - 1) + ",";
+    const bool second = controllers == ",,";
+    if (!second && controllers.find(",memory,") == std::string::npos) continue;
+    const std::string mount = root + (second ? "" : "/memory");
+    std::string group = line.substr(path + 1);
+    for (; group.size() > 1; group.resize(group.rfind('/'))) groups.push_back(mount + group);
+    groups.push_back(mount);
+  }
+  return groups;
+}
+
 HostMemory host_memory() {
-  return parse_host_memory(text_of("/proc/meminfo"), text_of("/sys/fs/cgroup/memory.max"),
-                           text_of("/sys/fs/cgroup/memory.current"), text_of("/sys/fs/cgroup/memory.stat"));
+  const std::string meminfo = text_of("/proc/meminfo");
+  HostMemory least = parse_host_memory(meminfo, {}, {});
+  for (const std::string& group : memory_groups(text_of("/proc/self/cgroup"), "/sys/fs/cgroup")) {
+    const bool second = std::filesystem::exists(group + "/memory.max");
+    const HostMemory memory =
+        parse_host_memory(meminfo, text_of(group + (second ? "/memory.max" : "/memory.limit_in_bytes")),
+                          text_of(group + (second ? "/memory.current" : "/memory.usage_in_bytes")),
+                          text_of(group + "/memory.stat"));
+    if (memory.total - memory.used < least.total - least.used) least = memory;
+  }
+  return least;
 }
 
 }  // namespace penstock::profile

@@ -3,18 +3,23 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace penstock::profile {
 
 struct HostMemory {
-  double total = 0;  // bytes, of the host or, if less, of the control group
+  double total = 0;  // bytes, of the host or of the control group with least room
   double used = 0;   // currently used, by any process
 };
 HostMemory host_memory();
 
-// Parses /proc/meminfo and the group's memory.max, memory.current and memory.stat (may be empty). Cached
-// files of the group do not count as used.
+// Parses /proc/meminfo and a group's limit, current use and memory.stat (may be empty). Cached files of the
+// group do not count as used.
 HostMemory parse_host_memory(const std::string& meminfo, const std::string& limit, const std::string& current,
                              const std::string& stat = {});
+
+// The directories of the memory groups that limit a process, innermost first, from its /proc/self/cgroup.
+// `root`: where groups are mounted ("/sys/fs/cgroup"). Both versions: a job of Slurm may be in either.
+std::vector<std::string> memory_groups(const std::string& cgroup, const std::string& root);
 
 }  // namespace penstock::profile

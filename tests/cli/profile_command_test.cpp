@@ -77,6 +77,20 @@ TEST(HostMemory, ACGroupThatAllowsLessThanTheHostHasCounts) {
   EXPECT_EQ(profile::parse_host_memory(host, "512000\n", "512\n").used, 512000 - 400 * 1024)
       << "of the host less is available than the group may have";
   EXPECT_EQ(profile::parse_host_memory("", "", "").total, 0);
+  EXPECT_EQ(
+      profile::parse_host_memory(host, "2048\n", "1512\n", "inactive_file 8\ntotal_inactive_file 1000\n")
+          .used,
+      512)
+      << "of version 1, with the groups in it";
+}
+
+TEST(HostMemory, AJobsGroupsAreThoseOfTheProcessAndAllAboveThem) {
+  using Groups = std::vector<std::string>;
+  EXPECT_EQ(profile::memory_groups("0::/slurm/job_7/step_0\n", "/g"),
+            (Groups{"/g/slurm/job_7/step_0", "/g/slurm/job_7", "/g/slurm", "/g"}));
+  EXPECT_EQ(profile::memory_groups("12:cpu,cpuacct:/a\n5:memory:/slurm/job_7\n0::/\n", "/g"),
+            (Groups{"/g/memory/slurm/job_7", "/g/memory/slurm", "/g/memory", "/g"}));
+  EXPECT_EQ(profile::memory_groups("", "/g"), Groups());
 }
 
 TEST(Profile, CountsTheBytesOfALayersElementwiseWorkAsThePlannerDoes) {

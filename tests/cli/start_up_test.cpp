@@ -66,8 +66,7 @@ TEST(StartUp, NamesTheWholeProgramWhereItIsMissing) {
   EXPECT_EQ(run_program({alone, "show", "--schedule", "gpipe", "-p", "2", "-m", "2"}).exit_code, 0);
   const Ending ending = run_program({alone, "train", "run.toml"});
   EXPECT_EQ(ending.exit_code, 3);
-  EXPECT_EQ(ending.complaints(),
-            Arguments{alone + "-compute, which trains, cannot be started: No such file or directory"});
+  EXPECT_EQ(ending.complaints(), Arguments{"cannot start " + alone + "-compute: No such file or directory"});
 }
 
 }  // namespace

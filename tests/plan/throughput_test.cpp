@@ -134,6 +134,17 @@ TEST(Throughput, WordsThatAreDeniedDoNotCount) {
   EXPECT_FALSE(changes_of("without FA3", "").third_attention);
 }
 
+TEST(Throughput, AMisspeltColumnIsRefusedAndAnotherIsTheUsersOwn) {
+  const auto with_header = [](const std::string& old, const std::string& fresh) {
+    const Table table(with(kHeader, old, fresh) + kRow, "table.csv");
+    return failure<InputError>([&] { read_throughput(table, reference_machines()); });
+  };
+  EXPECT_EQ(with_header(",vp,", ",xvp,"), "table.csv: column \"xvp\"; did you mean \"vp\"?");
+  EXPECT_EQ(with_header("recompute", "recomputed"),
+            "table.csv: column \"recomputed\"; did you mean \"recompute\"?");
+  EXPECT_EQ(with_header(",notes", ",who ran it"), "");
+}
+
 TEST(Throughput, AnEngineColumnIsTakenAndAnUnknownNameGetsTheNearest) {
   const auto with_engine = [](const std::string& name) {
     return Table("engine," + std::string(kHeader) + name + "," + kRow, "table.csv");

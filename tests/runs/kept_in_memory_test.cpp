@@ -194,6 +194,28 @@ TEST_F(KeptInMemory, OfAHostThatWasAbsentMeanwhileAreNotTakenUp) {
       << resumed;
 }
 
+// Nor are those that it kept while the others went on from a checkpoint and made copies again.
+TEST_F(KeptInMemory, OfAHostThatWasAbsentAreNotNewerThanTheOthers) {
+  Arguments settings = copying("1");
+  settings.insert(settings.end(), {"--train.checkpoint_every", "5"});
+  kill_after(12, settings, false);
+  const std::string memory = scratch_ / "memory", absent = scratch_ / "absent";
+  std::filesystem::rename(memory, absent);
+  scratch_.write("parts/stop", "");  // after its first step
+  settings.insert(settings.end(), {"--train.checkpoint_every", "0", "--resume"});
+  const Ending others = train("parts", settings);
+  ASSERT_EQ(others.exit_code, 0) << others.err;
+  EXPECT_NE(others.out.find("/checkpoints/step-0000"), std::string::npos) << others.out;
+  ASSERT_FALSE(std::filesystem::is_empty(memory));
+  std::filesystem::copy(
+      absent, memory,
+      std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
+  const std::string step = std::to_string(lines_of(scratch_.read("parts/metrics.jsonl")).size());
+  settings.emplace_back("--dry-run");
+  const std::string resumed = train("parts", settings).out;
+  EXPECT_NE(resumed.find("resumes   after step " + step + ", from memory of"), std::string::npos) << resumed;
+}
+
 // A dry run changes nothing.
 TEST_F(KeptInMemory, AreLeftAloneByADryRun) {
   kill_after(10, copying("1"), false);

@@ -15,8 +15,8 @@
 namespace penstock::schedule {
 namespace {
 
-constexpr ReplicaSharding kStates[] = {ReplicaSharding::None, ReplicaSharding::Optimizer,
-                                       ReplicaSharding::Weights};
+constexpr ReplicaSharding kShardings[] = {ReplicaSharding::None, ReplicaSharding::Optimizer,
+                                          ReplicaSharding::Weights};
 
 ReplicaSync replicas(ReplicaSharding sharding) {
   return {.sharding = sharding,
@@ -30,8 +30,8 @@ template <class Visit>
 void for_examples(Visit visit) {
   for (const Schedule& schedule : example_schedules()) {
     const Program before = lower(schedule, {.optimizer_step = false});
-    for (const ReplicaSharding sharding : kStates)
-      visit(before, add_replica_sync(before, replicas(sharding)), states);
+    for (const ReplicaSharding sharding : kShardings)
+      visit(before, add_replica_sync(before, replicas(sharding)), sharding);
   }
 }
 
@@ -154,7 +154,7 @@ TEST(ReplicaSync, BreadthFirstGathersEachStageTwiceAndDepthFirstForEveryMicroBat
 }
 
 TEST(ReplicaSync, OfTheShardedVocabularyIsAUnitOfItsOwn) {
-  for (const ReplicaSharding sharding : kStates) {
+  for (const ReplicaSharding sharding : kShardings) {
     Lowering options{.replicas = replicas(sharding)};
     options.vocabulary.parallel = true;
     const Program program = lower(generate("slimpipe", request(3, 2, 4, 2)), options);
@@ -176,7 +176,7 @@ TEST(ReplicaSync, OfTheShardedVocabularyIsAUnitOfItsOwn) {
 TEST(ReplicaSync, LoweredProgramsAreLegalComeBackFromTextAndRunInAnyOrder) {
   std::uint32_t seed = 0;
   for (const Schedule& schedule : example_schedules()) {
-    for (const ReplicaSharding sharding : kStates) {
+    for (const ReplicaSharding sharding : kShardings) {
       Lowering options{.replicas = replicas(sharding)};
       options.gradients.tied_embeddings = seed % 2 == 0 && schedule.name != "dualpipe";
       const Program program = lower(schedule, options);

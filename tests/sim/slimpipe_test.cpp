@@ -13,10 +13,10 @@
 namespace penstock::sim {
 namespace {
 
-schedule::Request asked(int p, int m, int n, int v, int group, double latency = 0) {
+schedule::Request asked(int p, int m, int n, int v, int group, double transfer = 0) {
   schedule::Request request = schedule::request(p, m, n, v);
   request.group = group;
-  request.latency = latency;
+  request.transfer_in_forwards = transfer;
   return request;
 }
 

@@ -22,13 +22,17 @@ namespace {
 namespace fs = std::filesystem;
 
 // Rank 2, on another host, has no work in the run that goes on.
-void bring_from_the_third_rank(const Scratch& memory, Seconds timeout = 120) {
+std::vector<std::string> bring_from_the_third_rank(const Scratch& memory, Seconds timeout = 120) {
+  std::vector<std::string> failures;  // of the one rank that receives
   comm::run_ranks(3, [&](comm::Communicator& world) {
     world.set_timeout(timeout);
     const bool leaves = world.rank() == 2;
-    train::bring_copies(memory / (leaves ? "b" : "a"), kNumber, leaves ? "b" : "a", 2, comm::World(world));
+    const auto here = train::bring_copies(memory / (leaves ? "b" : "a"), kNumber, leaves ? "b" : "a", 2,
+                                          comm::World(world));
+    if (!here.empty()) failures = here;
     world.barrier();
   });
+  return failures;
 }
 
 TEST(HostCopies, AreBroughtFromAHostThatHasNoWork) {
@@ -50,6 +54,25 @@ class SlowMemory final : public FaultyFiles {
     return FaultyFiles::write(descriptor, bytes);
   }
 };
+
+class FullMemory final : public FaultyFiles {
+ public:
+  ssize_t write(int, std::span<const std::byte>) override {
+    errno = ENOSPC;
+    return -1;
+  }
+};
+
+TEST(HostCopies, ThatFindNoRoomAreLeftOut) {
+  const Scratch memory;
+  copied_steps(sharded_plan(2, 1, 1, "off"), memory / "b", 1, 2);
+  const FullMemory full;
+  const std::vector<std::string> failures = bring_from_the_third_rank(memory);
+  EXPECT_EQ(failures.size(), files_in(memory / "b").size());
+  ASSERT_FALSE(failures.empty());
+  EXPECT_NE(failures.front().find("cannot be written"), std::string::npos) << failures.front();
+  EXPECT_TRUE(files_in(memory / "a").empty());
+}
 
 // Rank 1 neither sends nor receives any.
 TEST(HostCopies, AreBroughtHoweverLongThatTakes) {
@@ -105,7 +128,9 @@ TEST(HostCopies, AreBroughtWholeOrNotAtAllWhicheverCallFails) {
       std::string failed;
       {
         const FaultyFiles faulty(at, fault.error, fault.fault);
-        failed = failure<RunError>([&] { bring_from_the_third_rank(memory); });
+        std::vector<std::string> left_out;
+        failed = failure<RunError>([&] { left_out = bring_from_the_third_rank(memory); });
+        if (!left_out.empty()) failed = left_out.front();
       }
       if (!failed.empty()) {
         ++failures;

@@ -7,6 +7,8 @@
 #include <sstream>
 #include <vector>
 
+#include "base/error.h"
+
 namespace penstock::train {
 namespace {
 
@@ -139,6 +141,19 @@ TEST(Progress, SaysALineAboveTheBar) {
   screen.progress.finish();
   screen.progress.say("done");
   EXPECT_TRUE(screen.stream.str().ends_with("done\n")) << "no bar after the end";
+}
+
+TEST(Progress, EndsItsLineWhenAFailureUnwindsIt) {
+  std::ostringstream stream;
+  try {
+    Progress progress(
+        {.stream = stream, .terminal = true, .width = [] { return 80; }, .now = [] { return 0.0; }});
+    progress.update({.step = 1, .steps = 2, .loss = 1});
+    throw RunError("no room");
+  } catch (const RunError& failure) {
+    stream << failure.what();
+  }
+  EXPECT_TRUE(stream.str().ends_with("\nno room")) << stream.str();
 }
 
 }  // namespace

@@ -36,6 +36,18 @@ TEST(RunDirectory, RefusesOneThatHoldsAnotherRunAndWritesNothing) {
   }
 }
 
+TEST(RunDirectory, RefusesAFolderInPlaceOfAFileAndLeavesItAlone) {
+  for (const char* name : {"summary.json", "weights.safetensors", "trace.json", "where", "lock"}) {
+    const Scratch scratch;
+    scratch.write("run.toml", "x");
+    std::filesystem::create_directories(scratch / (std::string(name) + "/notes"));
+    scratch.write(std::string(name) + "/notes/a", "precious");
+    const std::string refused = refusal(scratch.path(), RunStart::Resume);
+    EXPECT_TRUE(says(refused, "has a folder " + std::string(name))) << refused;
+    EXPECT_EQ(scratch.read(std::string(name) + "/notes/a"), "precious");
+  }
+}
+
 // As a run leaves it that was killed in its first step.
 TEST(RunDirectory, TakesOverOneInWhichNoStepWasCompletedAndNoOther) {
   const auto left_behind = [](const Scratch& scratch, const char* metrics) {

@@ -28,17 +28,17 @@ train::StateCopy some_copy() {
   return copy;
 }
 
-TEST(RunNumber, StaysUntilItIsForgotten) {
+TEST(RunNumber, StaysUntilItIsForgottenOrRenewed) {
   const Scratch scratch;
   const auto alone = comm::make_single();
   const comm::World world(*alone);
   EXPECT_EQ(train::run_number(scratch.path(), world), "");
-  const std::string number = train::ensure_run_number(scratch.path(), world);
+  const std::string number = train::renew_run_number(scratch.path(), world);
   EXPECT_EQ(number.size(), 16u);
-  EXPECT_EQ(train::ensure_run_number(scratch.path(), world), number);
   EXPECT_EQ(train::run_number(scratch.path(), world), number);
   train::forget_run_number(scratch.path());
-  EXPECT_NE(train::ensure_run_number(scratch.path(), world), number);
+  EXPECT_EQ(train::run_number(scratch.path(), world), "");
+  EXPECT_NE(train::renew_run_number(scratch.path(), world), number);
   scratch.write(files::kNumber, "noise");
   EXPECT_EQ(train::run_number(scratch.path(), world), "");
 }

@@ -7,13 +7,11 @@
 #include <iostream>
 
 #include "base/clock.h"
-#include "base/text.h"
 #include "train/record/progress.h"
 
 namespace penstock::cli {
 namespace {
 
-constexpr double kMegabyte = 1e6;
 constexpr Seconds kRedraw = 0.1, kPlainInterval = 10;
 constexpr int kShortestBar = 10, kLongestBar = 42;
 
@@ -30,9 +28,8 @@ std::string bar(double share, int width) {
 std::string byte_progress_line(Bytes done, Bytes total, Seconds elapsed, int width) {
   const double share = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 1.0;
   const double rate = elapsed > 0 ? static_cast<double>(done) / elapsed : 0;
-  std::string line = number(static_cast<double>(done) / kMegabyte, 1) + " of " +
-                     number(static_cast<double>(total) / kMegabyte, 1) + " MB  " +
-                     number(rate / kMegabyte, 1) + " MB/s";
+  std::string line =
+      print_bytes(done) + " of " + print_bytes(total) + "  " + print_bytes(static_cast<Bytes>(rate)) + "/s";
   if (rate > 0 && done < total)
     line += "  " + print_seconds(static_cast<double>(total - done) / rate) + " left";
   const int room = std::min(kLongestBar, width - static_cast<int>(line.size()) - 2);

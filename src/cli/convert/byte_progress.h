@@ -9,7 +9,8 @@
 
 namespace penstock::cli {
 
-// "[=====>    ] 12.3 of 40.0 MB  80.1 MB/s  1 s left" in `width` columns; without a bar when `width` is 0.
+// "[=====>    ] 12.3 MiB of 40.0 MiB  80.1 MiB/s  1 s left" in `width` columns; without a bar when `width` is
+// 0.
 std::string byte_progress_line(Bytes done, Bytes total, Seconds elapsed, int width);
 
 class ByteProgress {

@@ -186,7 +186,8 @@ std::string convert_weights(const WeightsConversion& conversion) {
   progress.finish();
   return conversion.target + ": " + print_count(static_cast<double>(model::total_parameters(source.shape))) +
          " parameters as " + (to_hugging_face ? "config.json and " : "run.toml and ") +
-         std::to_string(shards.size()) + (shards.size() == 1 ? " file of weights" : " files of weights");
+         std::to_string(shards.size()) + (shards.size() == 1 ? " file of weights" : " files of weights") +
+         ", as " + source.description + " describes it";
 }
 
 }  // namespace penstock::cli

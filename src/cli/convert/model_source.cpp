@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <vector>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -20,13 +21,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The file that describes the model in a folder; for a checkpoint it is two folders above.
+// DIR/checkpoints/step-N, of a run that DIR/run.toml describes.
+bool is_checkpoint(const fs::path& folder) {
+  const fs::path whole = fs::absolute(folder).lexically_normal();
+  const fs::path named = whole.has_filename() ? whole : whole.parent_path();
+  return files::is_there((folder / train::kCheckpointFacts).string()) &&
+         named.parent_path().filename() == files::kCheckpoints;
+}
+
+// The file that describes the model in a folder.
 std::string description_of(const std::string& path) {
   std::error_code error;
   const bool is_folder = fs::is_directory(path, error);
   const fs::path folder = is_folder ? fs::path(path) : fs::path(path).parent_path();
-  for (const fs::path& candidate :
-       {folder / "config.json", folder / files::kRunFile, folder / fs::path("../..") / files::kRunFile}) {
+  std::vector<fs::path> candidates{folder / "config.json", folder / files::kRunFile};
+  if (is_checkpoint(folder)) candidates.push_back(folder / "../.." / files::kRunFile);
+  for (const fs::path& candidate : candidates) {
     if (files::is_there(candidate.string())) return candidate.lexically_normal().string();
   }
   throw InputError(printable(path, 500) +
@@ -66,7 +76,9 @@ ModelSource open_model(const std::string& path, const std::string& config) {
   std::error_code error;
   if (!fs::exists(path, error)) throw InputError(printable(path, 500) + ": there is no such file or folder");
   const std::string description = config.empty() ? description_of(path) : config;
-  ModelSource source{.hugging_face = !is_run_file(description), .weights = files::ModelWeights(path)};
+  ModelSource source{.hugging_face = !is_run_file(description),
+                     .description = description,
+                     .weights = files::ModelWeights(path)};
   if (source.hugging_face) {
     source.shape = files::read_model_config(description);
     source.extras = files::read_config_extras(description);

@@ -14,6 +14,7 @@ struct ModelSource {
   model::Shape shape;
   files::ConfigExtras extras;
   bool hugging_face = false;  // described by a config.json, not by a run.toml
+  std::string description;    // path of that file
   files::ModelWeights weights;
 };
 

@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::size_t kLongestList = std::size_t{1} << 30;
 constexpr std::int64_t kMostSteps = 10'000;
-constexpr std::int64_t kMostCuts = std::int64_t{1} << 26;  // each is packed separately, in about 80 bytes
+constexpr std::int64_t kMostCuts = std::int64_t{1} << 22;  // each is packed separately, in about 80 bytes
 
 // Reads document lengths in tokens, one per line. Documents longer than a sample are cut into samples.
 std::vector<Tokens> read_lengths(const std::string& path, Tokens seq_len) {

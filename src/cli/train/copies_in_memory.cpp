@@ -6,6 +6,7 @@
 #include "cli/agree.h"
 #include "cli/tell.h"
 #include "comm/launcher.h"
+#include "files/mapped_file.h"
 #include "train/checkpoint/run_number.h"
 
 namespace penstock::cli {
@@ -19,7 +20,16 @@ std::optional<train::FoundCopies> newest_copies(const run::Options& options, std
   if (options.train.buddy_every == 0) return {};
   const comm::World ranks(world);
   const std::string directory = copies_of(options, world);
-  return train::find_copies(directory, train::run_number(options.output.dir, ranks), step, ranks);
+  const std::string number = train::run_number(options.output.dir, ranks),
+                    file = train::number_file(options.output.dir);
+  if (number.empty()) {
+    if (world.rank() == 0 && files::is_there(file))
+      tell(file + " is damaged: copies of later steps that hosts may have in memory are left out");
+    return {};
+  }
+  return train::find_copies(directory, number, step, ranks, [](const std::string& copy) {
+    tell(copy + " is damaged; this copy in memory is left out");
+  });
 }
 
 void forget_older_copies(const run::Options& options, comm::Communicator& world) {
@@ -38,8 +48,12 @@ void bring_copies(const run::Options& options, int needed, bool dry_run, comm::C
   const comm::World ranks(world);
   const std::string directory = copies_of(options, world);
   const std::string run = train::run_number(options.output.dir, ranks);
-  if (!dry_run) return train::bring_copies(directory, run, comm::host_name(), needed, ranks);
-  if (train::has_copies_to_bring(directory, run, comm::host_name(), needed, ranks) && world.rank() == 0)
+  if (!dry_run) {
+    for (const std::string& failure : train::bring_copies(directory, run, comm::host_id(), needed, ranks))
+      tell(failure + "; this copy from a host without work is left out");
+    return;
+  }
+  if (train::has_copies_to_bring(directory, run, comm::host_id(), needed, ranks) && world.rank() == 0)
     tell(
         "hosts without work have copies of this run in memory: the run brings them to the others first, and "
         "may resume from a later step than this dry run says");

@@ -45,7 +45,7 @@ std::string copies_line(const run::TrainOptions& train) {
   if (train.buddy_every == 0) return {};
   return "copies    of weights and moments after every " +
          (train.buddy_every == 1 ? "step" : std::to_string(train.buddy_every) + " steps") +
-         ", in this and another host's memory (" + train.buddy_dir + ")\n";
+         ", in this host's memory and, if there are several, another's (" + train.buddy_dir + ")\n";
 }
 
 std::string slices_of(const run::Run& run) {

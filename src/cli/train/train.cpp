@@ -239,7 +239,7 @@ Exit train_under_mpi(const TrainFlags& flags) {
         const int needed = ranks_needed(flags.source, world);
         if (needed == world.size()) {
           exit_code = by_gpus(world, train);
-          world.set_timeout(0);  // rank 0 may still sample and report
+          if (world.rank() > 0) world.set_timeout(0);  // rank 0 may still sample and report
           return;
         }
         const run::Options options = read_source(flags.source);
@@ -247,7 +247,7 @@ Exit train_under_mpi(const TrainFlags& flags) {
         const auto part = world.split(world.rank() < needed ? 0 : 1, world.rank());
         if (world.rank() == 0) tell_idle(needed, world.size());
         if (world.rank() < needed) exit_code = by_gpus(*part, train);
-        world.set_timeout(0);  // ranks without work wait for the others
+        if (world.rank() > 0) world.set_timeout(0);  // for rank 0, and without work for the others
         if (!describes(flags)) forget_idle_copies(options, needed, exit_code == Exit::Done, world);
       },
       [&](int rank, const std::exception& failure) { tell(failure_line(rank, failure, names)); }, patience);

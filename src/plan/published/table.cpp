@@ -2,6 +2,7 @@
 #include "plan/published/table.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -96,6 +97,16 @@ std::optional<double> Table::number_if_any(std::size_t row, std::string_view col
   const std::string& cell = text(row, column);
   if (cell.empty() || cell == "OOM") return std::nullopt;
   return number(row, column);
+}
+
+void Table::refuse_misspelt(std::span<const std::string_view> known) const {
+  std::vector<std::string_view> lacking;
+  std::ranges::copy_if(known, std::back_inserter(lacking), [&](std::string_view name) { return !has(name); });
+  for (const auto& [column, unused] : columns_) {
+    if (std::ranges::count(known, std::string_view(column)) > 0) continue;
+    const std::string meant = did_you_mean(column, lacking);
+    if (!meant.empty()) throw InputError(origin_ + ": column \"" + printable(column) + "\"" + meant);
+  }
 }
 
 }  // namespace penstock::plan

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,10 @@ class Table {
   int small(std::size_t row, std::string_view column) const;  // an integer, capped at 2^20
   double number(std::size_t row, std::string_view column, double least = 0) const;
   std::optional<double> number_if_any(std::size_t row, std::string_view column) const;
+
+  // Throws InputError for a column that is none of `known` but nearly one that the table lacks: a misspelt
+  // column of settings would be read as if no row had them. Other columns are the user's own.
+  void refuse_misspelt(std::span<const std::string_view> known) const;
 
  private:
   std::string place(std::size_t row, std::string_view column) const;

@@ -246,6 +246,40 @@ double ThroughputRun::tokens() const {
 }
 
 ThroughputTable read_throughput(const Table& table, const KnownMachines& known) {
+  constexpr std::string_view kColumns[] = {"source",
+                                           "engine",
+                                           "model",
+                                           "layers",
+                                           "hidden",
+                                           "ffn",
+                                           "heads",
+                                           "kv_heads",
+                                           "vocab",
+                                           "experts",
+                                           "experts_per_token",
+                                           "moe_ffn",
+                                           "hardware",
+                                           "gpus",
+                                           "seq_len",
+                                           "global_batch",
+                                           "micro_batch",
+                                           "tp",
+                                           "cp",
+                                           "ep",
+                                           "pp",
+                                           "dp",
+                                           "vp",
+                                           "schedule",
+                                           "precision",
+                                           "sequence_parallel",
+                                           "recompute",
+                                           "fsdp_or_zero",
+                                           "tokens_per_second_per_gpu",
+                                           "tflops_per_gpu",
+                                           "step_s",
+                                           "mfu_printed",
+                                           "notes"};
+  table.refuse_misspelt(kColumns);
   for (const char* column : {"model", "layers", "hidden", "ffn", "heads", "kv_heads", "vocab", "hardware",
                              "gpus", "seq_len", "global_batch", "micro_batch", "dp"})
     table.text(0, column);  // throws if missing

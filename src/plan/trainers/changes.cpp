@@ -12,7 +12,7 @@
 namespace penstock::plan {
 namespace {
 
-bool is_faster(const Change& a, const Change& b) { return a.candidate.step() < b.candidate.step(); }
+bool is_faster_change(const Change& a, const Change& b) { return a.candidate.step() < b.candidate.step(); }
 
 // Each replica has all states: Megatron-LM without its distributed optimizer.
 bool has_whole_states(const Layout& layout) { return !layout.sharded.on && layout.sharded.group == 1; }
@@ -146,7 +146,7 @@ std::vector<Change> helpful(const Question& question, const Candidate& today, co
       changes.push_back({*candidate, text, steps});
     }
   }
-  std::ranges::stable_sort(changes, is_faster);
+  std::ranges::stable_sort(changes, is_faster_change);
   return changes;
 }
 

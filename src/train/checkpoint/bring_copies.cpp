@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <sstream>
 
 #include "base/error.h"
@@ -40,16 +41,30 @@ std::string copies_listed(const std::string& directory, const std::string& run) 
   return list.str();
 }
 
-void receive_file(const std::string& path, std::size_t size, int from, AllAtWork& work, comm::World world) {
-  files::AtomicFile file(path);
+// Returns why the file could not be written; empty if it was. The sender sends all of it in any case.
+std::string receive_file(const std::string& path, std::size_t size, int from, AllAtWork& work,
+                         comm::World world) {
+  std::optional<files::AtomicFile> file;
+  std::string failed;
+  const auto attempt = [&](auto&& write) {
+    if (!failed.empty()) return;
+    try {
+      write();
+    } catch (const RunError& failure) {
+      failed = failure.what();
+      file.reset();
+    }
+  };
+  attempt([&] { file.emplace(path); });
   std::vector<std::byte> message;
   for (std::size_t first = 0; first < size; first += message.size()) {
     message.resize(std::min(kBroughtPart, size - first));
     world->receive(message, from, kBringChannel).wait();
-    file.write(message);
+    attempt([&] { file->write(message); });
     work.still_working();
   }
-  file.commit();
+  attempt([&] { file->commit(); });
+  return failed;
 }
 
 void send_file(const std::string& path, int to, AllAtWork& work, comm::World world) {
@@ -72,8 +87,9 @@ bool has_copies_to_bring(const std::string& directory, const std::string& run, c
   return found > 0;
 }
 
-void bring_copies(const std::string& directory, const std::string& run, const std::string& host, int working,
-                  comm::World world) {
+std::vector<std::string> bring_copies(const std::string& directory, const std::string& run,
+                                      const std::string& host, int working, comm::World world) {
+  std::vector<std::string> failures;
   const std::vector<std::string> hosts = comm::all_texts(host, *world);
   for (const int rank : comm::first_ranks_of_hosts(hosts, working)) {
     const int to = (rank - working) % working;
@@ -86,10 +102,13 @@ void bring_copies(const std::string& directory, const std::string& run, const st
     for (std::size_t size = 0; list >> name >> size;) {
       const std::string path = (fs::path(directory) / name).string();
       if (sends) send_file(path, to, work, world);
-      if (receives) receive_file(path + "-" + hosts[rank], size, rank, work, world);
+      if (!receives) continue;
+      const std::string failed = receive_file(path + "-" + hosts[rank], size, rank, work, world);
+      if (!failed.empty()) failures.push_back(failed);
     }
     work.end();
   }
+  return failures;
 }
 
 }  // namespace penstock::train

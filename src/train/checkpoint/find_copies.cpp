@@ -23,6 +23,7 @@ namespace fs = std::filesystem;
 
 // A copy in this host's memory.
 struct Copy {
+  std::string path;
   files::MappedFile file;
   StateCopy facts;
   std::span<const std::byte> bytes;
@@ -56,7 +57,8 @@ CopiesByState copies_in(const std::string& directory, const std::string& run) {
       const std::pair key{state_of(facts), facts.rank};
       std::string text(contents->text);
       const std::span<const std::byte> bytes = contents->bytes;
-      copies.emplace(key, Copy{std::move(file), std::move(facts), bytes, std::move(text)});
+      copies.emplace(key,
+                     Copy{entry.path().string(), std::move(file), std::move(facts), bytes, std::move(text)});
     } catch (const InputError&) {
       continue;
     }
@@ -195,13 +197,15 @@ class StateInMemory : public SavedState {
 
 // Drops the state's copies with damaged bytes: another host may have the same part intact. Collective,
 // however long one rank's checks take.
-void drop_damaged(CopiesByState& copies, const State& state, comm::World world) {
+void drop_damaged(CopiesByState& copies, const State& state, comm::World world,
+                  const std::function<void(const std::string& path)>& tell) {
   AllAtWork work(world);
   std::erase_if(copies, [&](const auto& entry) {
     const auto& [key, copy] = entry;
     if (key.first != state) return false;
     const bool damaged = files::checksum(copy.bytes) != copy.facts.sum;
     work.still_working();
+    if (damaged) tell(copy.path);
     return damaged;
   });
   work.end();
@@ -210,15 +214,16 @@ void drop_damaged(CopiesByState& copies, const State& state, comm::World world) 
 }  // namespace
 
 std::optional<FoundCopies> find_copies(const std::string& directory, const std::string& run,
-                                       std::int64_t step, comm::World world) {
+                                       std::int64_t step, comm::World world,
+                                       const std::function<void(const std::string& path)>& damaged) {
   // Only the first rank of each host looks, since all would see the same.
-  const std::vector<std::string> hosts = comm::all_texts(comm::host_name(), *world);
+  const std::vector<std::string> hosts = comm::all_texts(comm::host_id(), *world);
   const bool looks = std::ranges::find(hosts, hosts[world->rank()]) - hosts.begin() == world->rank();
   const auto copies = std::make_shared<CopiesByState>(looks ? copies_in(directory, run) : CopiesByState());
   const auto holders = [&] { return holders_in(comm::all_texts(list_of(*copies), *world)); };
   const Holders all = holders();
   for (auto found = all.rbegin(); found != all.rend() && found->first.step > step; ++found) {
-    drop_damaged(*copies, found->first, world);
+    drop_damaged(*copies, found->first, world, damaged);
     const Holders whole = holders();
     const auto good = whole.find(found->first);
     if (good == whole.end()) continue;

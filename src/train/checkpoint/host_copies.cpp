@@ -85,8 +85,7 @@ void HostCopies::add_slots() {
 }
 
 void HostCopies::pair_up(std::int64_t from, Bytes text_room, Bytes bytes) {
-  const std::vector<std::vector<int>> hosts =
-      comm::ranks_by_host(comm::all_texts(comm::host_name(), *world_));
+  const std::vector<std::vector<int>> hosts = comm::ranks_by_host(comm::all_texts(comm::host_id(), *world_));
   first_on_host_ = std::ranges::any_of(
       hosts, [&](const std::vector<int>& ranks) { return ranks.front() == world_->rank(); });
   if (first_on_host_) remove_others(setting_.directory, start_, setting_.run, from);
@@ -218,8 +217,9 @@ void make_private_directory(const std::string& directory) {
 std::string copies_directory(const std::string& memory, const std::string& output_directory,
                              comm::World world) {
   std::error_code error;
-  const std::string path =
-      comm::broadcast_text(fs::weakly_canonical(output_directory, error).string(), 0, *world);
+  // A relative path of which nothing exists yet would stay relative.
+  const fs::path whole = fs::weakly_canonical(fs::absolute(output_directory, error), error);
+  const std::string path = comm::broadcast_text(whole.string(), 0, *world);
   return (fs::path(memory) / ("penstock-" + files::checksum_text(files::checksum(path)))).string();
 }
 

@@ -104,9 +104,10 @@ std::string copies_directory(const std::string& memory, const std::string& outpu
                              comm::World world);
 
 // Ranks from `working` on will have no work. Sends the copies of the run with this number from hosts that
-// have only such ranks to the memory of other hosts, however long it takes. `host`: this rank's. Collective.
-void bring_copies(const std::string& directory, const std::string& run, const std::string& host, int working,
-                  comm::World world);
+// have only such ranks to the memory of other hosts, however long it takes. `host`: this rank's. Returns why
+// this rank could not write some of them, for want of room for example. Collective.
+std::vector<std::string> bring_copies(const std::string& directory, const std::string& run,
+                                      const std::string& host, int working, comm::World world);
 
 // Whether bring_copies() would send any. Changes nothing. Collective over all ranks.
 bool has_copies_to_bring(const std::string& directory, const std::string& run, const std::string& host,
@@ -126,8 +127,10 @@ struct FoundCopies {
   CheckpointFacts facts;
   std::shared_ptr<SavedState> state;
 };
-// Returns the newest such state after `step` of the run with this number, if there is one. Collective.
-std::optional<FoundCopies> find_copies(const std::string& directory, const std::string& run,
-                                       std::int64_t step, comm::World world);
+// Returns the newest such state after `step` of the run with this number, if there is one. Calls `damaged`
+// with the path of each copy that this rank's host has damaged. Collective.
+std::optional<FoundCopies> find_copies(
+    const std::string& directory, const std::string& run, std::int64_t step, comm::World world,
+    const std::function<void(const std::string& path)>& damaged = [](const std::string&) {});
 
 }  // namespace penstock::train

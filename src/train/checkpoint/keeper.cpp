@@ -20,9 +20,12 @@ StateKeeper::StateKeeper(const run::Run& run, CheckpointDirectory directory, std
       superseded_(newest) {
   if (run.options.train.buddy_every == 0) return;
   const std::vector<CheckpointFile> files = checkpoint_files(run.shape());
+  const CheckpointFacts start = facts();
+  // A start from a checkpoint leaves the copies of later steps behind, also those on hosts that are absent.
+  const bool from_copies = start.step > newest;
   HostCopies::Setting setting{memory_, run.options.train.buddy_every,
-                              ensure_run_number(run.options.output.dir, world)};
-  copies_.emplace(std::move(setting), files, shares_of_state(files, run.shape(), trainer), facts(), world);
+                              from_copies ? run_number(output_, world) : renew_run_number(output_, world)};
+  copies_.emplace(std::move(setting), files, shares_of_state(files, run.shape(), trainer), start, world);
 }
 
 template <class Work>

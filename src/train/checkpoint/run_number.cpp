@@ -18,10 +18,6 @@ namespace {
 
 constexpr std::size_t kDigits = 16;
 
-std::string number_file(const std::string& directory) {
-  return (std::filesystem::path(directory) / files::kNumber).string();
-}
-
 // Empty if the file is missing or has other text.
 std::string number_in(const std::string& path) try {
   std::string text = files::read_text_if_there(path, kDigits + 1).value_or("").substr(0, kDigits);
@@ -31,6 +27,10 @@ std::string number_in(const std::string& path) try {
 }
 
 }  // namespace
+
+std::string number_file(const std::string& output_directory) {
+  return (std::filesystem::path(output_directory) / files::kNumber).string();
+}
 
 std::string drawn_number() {
   std::random_device random;
@@ -42,9 +42,8 @@ std::string run_number(const std::string& output_directory, comm::World world) {
   return comm::broadcast_text(first ? number_in(number_file(output_directory)) : std::string(), 0, *world);
 }
 
-std::string ensure_run_number(const std::string& output_directory, comm::World world) {
-  std::string number = run_number(output_directory, world);
-  if (!number.empty()) return number;
+std::string renew_run_number(const std::string& output_directory, comm::World world) {
+  std::string number;
   if (world->rank() == 0) {
     number = drawn_number();
     files::write_atomically(number_file(output_directory), number + "\n");

@@ -42,6 +42,9 @@ class Progress {
     Seconds plain_interval = 10;   // between plain lines
   };
   explicit Progress(Output output);
+  ~Progress() { finish(); }  // an error that follows begins on its own line
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
 
   // Call after each step. Draws at most ten times a second, but always the first and the last step.
   void update(ProgressState state);

@@ -46,6 +46,19 @@ bool has_a_step(const std::string& path) {
   return false;
 }
 
+// A run replaces its files; it must not replace a user's folder.
+void refuse_folders(const std::string& path) {
+  std::error_code error;
+  for (const char* name :
+       {files::kRunFile, files::kSchedule, files::kMetrics, files::kSummary, files::kWeights, files::kProfile,
+        files::kProgram, files::kDocuments, files::kTimeline, files::kTrace, files::kReport, files::kNumber,
+        files::kStopRequest, files::kAttempts, files::kWhereRequest, files::kPositionsText, files::kLock}) {
+    if (fs::is_directory(fs::path(path) / name, error))
+      fail(path, "has a folder " + std::string(name) +
+                     ", where a run has a file; move it away, or name another directory");
+  }
+}
+
 // Every run creates the lock before its first file, so a run.toml without a lock is not a run's.
 bool began_without_a_step(const std::string& path) {
   for (const char* later : {files::kSummary, files::kTimeline, files::kReport, files::kWeights}) {
@@ -124,6 +137,7 @@ void RunDirectory::check(const std::string& path, RunStart start, const std::str
   std::error_code error;
   if (fs::exists(path, error) && !fs::is_directory(path, error))
     fail(path, "is not a directory; name another one");
+  refuse_folders(path);
   refuse_unless(path, start);
   refuse_to_replace(path, schedule_file);
   fs::path there = fs::absolute(path, error);
