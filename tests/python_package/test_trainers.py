@@ -47,7 +47,7 @@ class Trainers(unittest.TestCase):
         refused = lambda text, **arguments: self.assertRaisesRegex(penstock.InputError, text, penstock.explain, **arguments)
         refused("one of the two", gpus=8)
         refused("one of the two", megatron=MEGATRON, torchtitan="job.toml", gpus=8)
-        refused("none.toml: cannot be read: No such file", torchtitan="none.toml", gpus=8)
+        refused("none.toml: cannot be opened: No such file", torchtitan="none.toml", gpus=8)
         refused("gpus = 8.5 is not an integer", megatron=MEGATRON, gpus=8.5)
         refused("gpus = 0: expected 1 or more", megatron=MEGATRON, gpus=0)
         with self.assertRaisesRegex(penstock.InputError, "plan for megatron or torchtitan"):

@@ -7,7 +7,8 @@
 
 The numbers are those of the program `penstock`, to the last digit. Times are in seconds and sizes in bytes unless a name
 says otherwise. Wrong input raises InputError (a ValueError), a question whose answer is no NoAnswer; both with the
-program's texts. Importing needs neither NumPy nor anything else; columns and tables need NumPy when they are asked for.
+program's texts. A file that cannot be written is a RunError. Importing needs neither NumPy nor anything else; columns and
+tables need NumPy when they are asked for.
 """
 from ._core import InputError, NoAnswer, RunError
 from .costs import measured

@@ -6,7 +6,7 @@ import math
 import operator
 import os
 from collections.abc import Set
-from typing import Any, Optional
+from typing import Any
 
 from . import _core
 
@@ -102,16 +102,6 @@ def path(what: str, value: Any) -> str:
     except UnicodeEncodeError:
         pass
     raise _core.InputError(f"{what} = {shown(name)} cannot be a path")
-
-
-def read(what: str, value: Any, newline: Optional[str] = None) -> tuple[str, str]:
-    """The text of a file, and its path for messages."""
-    name = path(what, value)
-    try:
-        with open(name, encoding="utf-8", errors="replace", newline=newline) as file:
-            return file.read(), printable(name)
-    except OSError as error:
-        raise _core.InputError(f"{name}: cannot be opened: {error.strerror}") from None
 
 
 def printable(words: str) -> str:

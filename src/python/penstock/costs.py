@@ -7,7 +7,7 @@ import math
 import os
 from typing import Any, Callable, Optional, Sequence, Union
 
-from . import _core, arguments
+from . import _core, arguments, files
 
 Number = Union[float, Sequence[float], Sequence[Sequence[float]], None]
 
@@ -35,8 +35,8 @@ def measured(directory: Union[str, os.PathLike]) -> Measured:
     For schedules with as many devices, stages and slices; one without slices takes the sum over the slices.
     """
     directory = arguments.path("directory", directory)
-    program = _core.parse_program(*arguments.read("directory", os.path.join(directory, "program.txt")))
-    text, path = arguments.read("directory", os.path.join(directory, "timeline.json"))
+    program = _core.parse_program(*files.read("directory", os.path.join(directory, "program.txt")))
+    text, path = files.read("directory", os.path.join(directory, "timeline.json"))
     try:
         steps = json.loads(text)["steps"]
         times = [_flat(step["devices"], 2) for step in steps]
@@ -122,7 +122,7 @@ def stage_costs(entry: Optional[dict], costs: Optional[dict], memory_limit: Opti
 def _file_costs(path: str, schedule: Any) -> Any:
     if os.path.isdir(path):
         return measured(path).core_table(schedule)
-    return _core.parsed_costs(*arguments.read("costs", path), schedule._core)
+    return _core.parsed_costs(*files.read("costs", path), schedule._core)
 
 
 def _unit_times(given: dict[str, Any]) -> Any:

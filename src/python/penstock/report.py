@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Optional, Sequence, Union
 
-from . import _core, arguments
+from . import _core, arguments, files
 from .plans import Plan
 from .simulation import Simulation
 
@@ -34,8 +34,7 @@ class Report:
 
     def save(self, path: Union[str, os.PathLike]) -> None:
         """Writes the page."""
-        with open(arguments.path("path", path), "w", encoding="utf-8") as file:
-            file.write(self._core.html())
+        files.write("path", path, self._core.html())
 
     def _add_plan(self, plan: Plan, name: str) -> None:
         front = plan.pareto

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Any, Iterable, NamedTuple, Optional, Sequence, Union
 
-from . import _core, arguments
+from . import _core, arguments, files
 from .costs import Number, program_and_costs, stage_costs
 from .simulation import Simulation
 
@@ -102,7 +102,7 @@ class Schedule:
         The form is PyTorch's compute-only pipeline CSV, with slices as in "0B1.7".
         """
         if isinstance(source, os.PathLike) or (isinstance(source, str) and "\n" not in source and "," not in source):
-            return cls._of(_core.parse_csv(*arguments.read("source", source, newline="")))
+            return cls._of(_core.parse_csv(*files.read("source", source, newline="")))
         if not isinstance(source, str):
             raise _core.InputError(f"source {arguments.shown(source)} is neither a path nor text")
         return cls._of(_core.parse_csv(arguments.text("source", source), "text"))
@@ -111,8 +111,7 @@ class Schedule:
         """The text that from_csv() reads; also written to `path` if one is given."""
         text = self._core.to_csv()
         if path is not None:
-            with open(arguments.path("path", path), "w", encoding="utf-8", newline="") as file:
-                file.write(text)
+            files.write("path", path, text)
         return text
 
     @property

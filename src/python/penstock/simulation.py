@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Union
 
-from . import _core, arguments
+from . import _core, arguments, files
 from .tables import Table
 
 
@@ -92,8 +92,7 @@ class Simulation:
 
     def save_trace(self, path: Union[str, os.PathLike]) -> None:
         """A Chrome trace, which Perfetto opens."""
-        with open(arguments.path("path", path), "w", encoding="utf-8") as file:
-            file.write(self._core.trace())
+        files.write("path", path, self._core.trace())
 
     def __repr__(self) -> str:
         return f"<Simulation of {self.name}: {self.makespan:.6g} s, bubble {100 * self.bubble_fraction:.1f} %>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Optional, Union
 
-from . import _core, arguments
+from . import _core, arguments, files
 
 
 class Explanation(str):
@@ -30,13 +30,8 @@ def explain(*, megatron: Optional[str] = None, torchtitan: Union[str, os.PathLik
         raise _core.InputError("give megatron, the arguments, or torchtitan, the path of a job file; one of the two")
     text, path = "", ""
     if torchtitan is not None:
-        path = arguments.path("torchtitan", torchtitan)
-        try:
-            with open(path, encoding="utf-8") as file:
-                text = file.read()
-        except (OSError, UnicodeDecodeError) as error:
-            raise _core.InputError(f"{path}: cannot be read: {getattr(error, 'strerror', error)}") from None
-    told, fits = _core.explain(megatron, text, arguments.printable(path), arguments.integer("gpus", gpus),
+        text, path = files.read("torchtitan", torchtitan, errors="strict")
+    told, fits = _core.explain(megatron, text, path, arguments.integer("gpus", gpus),
                                arguments.text("hardware", hardware), arguments.text("memory_limit", memory_limit))
     explanation = Explanation(told)
     explanation.fits = fits
