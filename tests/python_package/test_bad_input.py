@@ -3,12 +3,10 @@ import math
 import os
 import tempfile
 import unittest
-from unittest import mock
 
 import numpy
 import penstock
 import penstock.torch
-from penstock import _core
 import program
 
 SLIMPIPE = dict(name="slimpipe", p=4, m=2, n=8)
@@ -215,15 +213,6 @@ class BadInput(unittest.TestCase):
                 with open(os.path.join(folder, name), "wb") as file:
                     file.write(b"\xe9")
             self.refused("program.txt", lambda: penstock.measured(folder))
-
-    def test_timelines_that_are_damaged_are_named(self):
-        long = "1" + "0" * 400
-        with tempfile.TemporaryDirectory() as folder, mock.patch.object(_core, "parse_program", lambda *words: None):
-            for text in ("[" * 200_000, '{"steps": [{"devices": [[[0, %s]]]}]}' % long, "{}", "7"):
-                for name, contents in (("program.txt", ""), ("timeline.json", text)):
-                    with open(os.path.join(folder, name), "w") as file:
-                        file.write(contents)
-                self.refused("timeline.json: not a timeline of a run: ", lambda: penstock.measured(folder))
 
     def test_a_list_may_change_while_it_is_read(self):
         class Clearing:

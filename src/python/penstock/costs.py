@@ -2,12 +2,11 @@
 """Costs of a simulation: numbers, tables, functions, measured runs, hardware."""
 from __future__ import annotations
 
-import json
 import math
 import os
 from typing import Any, Callable, Optional, Sequence, Union
 
-from . import _core, arguments, files
+from . import _core, arguments, files, timelines
 
 Number = Union[float, Sequence[float], Sequence[Sequence[float]], None]
 
@@ -35,25 +34,14 @@ def measured(directory: Union[str, os.PathLike]) -> Measured:
     For schedules with as many devices, stages and slices; one without slices takes the sum over the slices.
     """
     directory = arguments.path("directory", directory)
-    program = _core.parse_program(*files.read("directory", os.path.join(directory, "program.txt")))
-    text, path = files.read("directory", os.path.join(directory, "timeline.json"))
-    try:
-        steps = json.loads(text)["steps"]
-        times = [_flat(step["devices"], 2) for step in steps]
-        exchange = [_flat(step.get("exchange") or [], 5) for step in steps]
-        makespans = [max(max(device[1::2]) for device in step if device) for step in times]
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        raise _core.InputError(f"{path}: not a timeline of a run: {error}") from None
-    order = sorted(range(len(times)), key=lambda i: makespans[i])
-    if not order:
-        raise _core.InputError(f"{path}: no step in it")
-    typical = order[(len(order) - 1) // 2]
-    return Measured(program, times[typical], exchange[typical], arguments.printable(directory))
-
-
-def _flat(devices: list[Any], numbers: int) -> list[list[float]]:
-    """The first so many numbers of each entry, one after the other."""
-    return [[float(value) for entry in device for value in entry[:numbers]] for device in devices]
+    text, path = files.read("directory", os.path.join(directory, "program.txt"))
+    program = _core.parse_program(text, path)
+    if program.devices == 0:
+        raise _core.InputError(f"{path}: has no device")
+    text, path = files.read("directory", os.path.join(directory, "timeline.json"), errors="strict")
+    steps = sorted(timelines.parse(text, program, path), key=lambda step: step.makespan)
+    typical = steps[(len(steps) - 1) // 2]
+    return Measured(program, typical.times, typical.exchange, arguments.printable(directory))
 
 
 def program_and_costs(costs: Any, numbers: dict[str, Any], lower: Callable[[Any], Any], offload: float,
