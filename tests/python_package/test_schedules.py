@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
+import copy
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -66,6 +68,21 @@ class Schedules(unittest.TestCase):
     def test_idle_cells_and_overlapping_pairs_are_kept(self):
         rows = [["0F0", None, "0B0"], ["(1F0;1B0)OVERLAP_F_B"]]
         self.assertEqual(penstock.Schedule(rows).to_csv(), "0F0,,0B0\n(1F0;1B0)OVERLAP_F_B\n")
+
+    def test_a_schedule_is_pickled_and_copied(self):
+        for ours in [penstock.schedule(entry["name"], p=2, m=4, n=2 if entry["slices"] else 1) for entry in penstock.catalogue()] + [
+                penstock.Schedule([["0F0", None, "3B2.7"], []], name="mine, \u0146"), penstock.Schedule([["0F0"], ["(1F0;1B0)OVERLAP_F_B"]])]:
+            for other in (pickle.loads(pickle.dumps(ours)), copy.copy(ours), copy.deepcopy([ours])[0]):
+                self.assertEqual(other, ours)
+                self.assertEqual(other.name, ours.name)
+                self.assertEqual(other.rows, ours.rows)
+
+    def test_what_is_not_pickled_says_what_to_keep(self):
+        plan = penstock.plan(model="llama-7b", gpus=8, seq_len=4096, hardware="h100")
+        for value, text in ((penstock.Schedule(OWN).simulate(), "its Schedule"), (plan, r"to_json\(\)"), (plan.best[0], "its values")):
+            for call in (pickle.dumps, copy.copy, copy.deepcopy):
+                with self.assertRaisesRegex(TypeError, f"a {type(value).__name__} cannot be pickled or copied; keep {text}"):
+                    call(value)
 
     def test_findings_are_the_programs(self):
         rows = [["0F0", "0B0", "0F1"], ["1B0", "1F0", "1F1", "1F1"]]

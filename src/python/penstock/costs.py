@@ -60,8 +60,29 @@ def program_and_costs(costs: Any, numbers: dict[str, Any], lower: Callable[[Any]
         program = lower(None)
         return program, _core.function_costs(costs, _unit_times(given), offload, program)
     table = _table_of(costs, given, schedule)
-    program = lower(table)
+    program = lower(table) if costs is not None else _lower_naming_arguments(lower, table)
     return program, table or _core.unit_costs(_unit_times(given), offload, program)
+
+
+def _lower_naming_arguments(lower: Callable[[Any], Any], table: Any) -> Any:
+    """Makes the program; of a time that is missing, the message says which argument gives it, not which line of a file."""
+    try:
+        return lower(table)
+    except _core.InputError as error:
+        missing, _, line = str(error).partition('; add a line "')
+        name = next((name for name, word in TIMES.items() if line.startswith(f"{word} ")), None)
+        if name is None:
+            raise
+        raise _core.InputError(f"{missing}; give {name} too, in seconds: a number, [stages] or [stages][slices]") from None
+
+
+def require_use(copy: Any, visit: Any, offload: float, vocabulary_parallel: bool) -> None:
+    """As the program, of times other than its defaults."""
+    default = _core.UnitTimes()
+    if copy is not None and not offload and arguments.number("copy", copy) != default.copy:
+        raise _core.InputError("copy needs offload; without it nothing is copied")
+    if visit is not None and not vocabulary_parallel and arguments.number("visit", visit) != default.visit:
+        raise _core.InputError("visit: there are visits only with vocabulary_parallel")
 
 
 def _table_of(costs: Any, given: dict[str, Any], schedule: Any) -> Any:

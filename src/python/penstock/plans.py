@@ -53,6 +53,9 @@ class Candidate:
         """The trainer's own configuration, of plans for engine="megatron" (arguments) or "torchtitan" (a job file)."""
         return self._core.settings(*self._at)
 
+    def __reduce__(self) -> tuple:
+        raise TypeError("a Candidate cannot be pickled or copied; keep its values, a dict")
+
     def __repr__(self) -> str:
         return f"<Candidate {self.layout}: {self.values['step_s']:.6g} s>"
 
@@ -140,6 +143,9 @@ class Plan:
     def to_json(self) -> str:
         """What `penstock plan --json` prints, without a line break at its end."""
         return self._core.to_json().rstrip("\n")
+
+    def __reduce__(self) -> tuple:
+        raise TypeError("a Plan cannot be pickled or copied; keep to_json()")
 
     def __repr__(self) -> str:
         return self._core.to_text()

@@ -7,7 +7,7 @@ import sys
 from typing import Any, Iterable, NamedTuple, Optional, Sequence, Union
 
 from . import _core, arguments, files
-from .costs import Number, program_and_costs, stage_costs
+from .costs import Number, program_and_costs, require_use, stage_costs
 from .simulation import Simulation
 
 Cell = Union[str, tuple, None]
@@ -48,6 +48,7 @@ class Schedule:
 
     One list for each device, of text ("3F2", "0B1.7": stage, kind, micro-batch, slice), of tuples or Actions
     (kind, stage, micro_batch[, slice]), or None where the device is idle. It may be illegal; check() says so.
+    Schedules are pickled and copied as their CSV and name.
     """
 
     def __init__(self, rows: Sequence[Iterable[Cell]], name: str = "own"):
@@ -71,6 +72,8 @@ class Schedule:
         import numpy
 
         def array(what: str, column: Any) -> Any:
+            if numpy.ma.is_masked(column):
+                raise _core.InputError(f"{what} has masked values; leave out their rows in all columns")
             try:
                 return numpy.asarray(column)
             except ValueError as error:  # parts of several lengths
@@ -196,6 +199,7 @@ class Schedule:
             raise _core.InputError("offload, vocabulary_parallel and exchange: not for costs by a machine; "
                                    "penstock.plan() weighs them")
         _require_attention(exchange, costs, attention, layers)
+        require_use(copy, visit, offload, vocabulary_parallel)
         numbers = dict(forward=forward, backward=backward, input=input, weight=weight, transfer=transfer,
                        bandwidth=bandwidth, copy=copy, visit=visit, attention=attention, layers=layers, record=record,
                        weight_record=weight_record, kv_gradient=kv_gradient, message=message, step=step)
@@ -218,6 +222,14 @@ class Schedule:
         return isinstance(other, Schedule) and self._core == other._core
 
     __hash__ = None  # type: ignore[assignment]
+
+    @classmethod
+    def _named(cls, name: str, text: str) -> Schedule:
+        return cls._of(_core.parse_csv(text, name))
+
+    def __reduce__(self) -> tuple:
+        """For pickle and copy."""
+        return type(self)._named, (self.name, self.to_csv())
 
     def __repr__(self) -> str:
         return (f"<Schedule {self.name}: {self.devices} devices, {self.stages} stages, {self.micro_batches} "

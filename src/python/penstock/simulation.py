@@ -9,6 +9,9 @@ from . import _core, arguments, files
 from .tables import Table
 
 
+MOST_COLUMNS = 10_000
+
+
 class Simulation:
     """A simulated step: times in seconds since it began, sizes in bytes."""
 
@@ -87,12 +90,15 @@ class Simulation:
     _repr_svg_ = svg
 
     def text(self, width: int = 100) -> str:
-        """The table of devices and the timeline as text, `width` characters wide."""
-        return self._core.to_table() + "\n" + self._core.terminal(arguments.integer("width", width, 1))
+        """The table of devices and the timeline as text, `width` characters wide, 10,000 at most."""
+        return self._core.to_table() + "\n" + self._core.terminal(arguments.integer("width", width, 1, MOST_COLUMNS))
 
     def save_trace(self, path: Union[str, os.PathLike]) -> None:
         """A Chrome trace, which Perfetto opens."""
         files.write("path", path, self._core.trace())
+
+    def __reduce__(self) -> tuple:
+        raise TypeError("a Simulation cannot be pickled or copied; keep its Schedule, which can, or to_json()")
 
     def __repr__(self) -> str:
         return f"<Simulation of {self.name}: {self.makespan:.6g} s, bubble {100 * self.bubble_fraction:.1f} %>"
