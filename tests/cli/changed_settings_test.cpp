@@ -9,6 +9,27 @@
 namespace penstock::cli {
 namespace {
 
+TEST(ChangedSettings, OfTheScheduleOrPolicyCountUnderExchange) {
+  const auto run_with = [](const std::string& exchange, std::int64_t chunks, const std::string& policy) {
+    run::Options options;
+    options.data.text = "corpus.txt";
+    options.parallel.pp = 2;
+    options.schedule.slices = 4;
+    options.schedule.chunks = chunks;
+    options.schedule.exchange = exchange;
+    options.memory.policy = policy;
+    return run::resolve(options);
+  };
+  for (const char* exchange : {"off", "levelled"}) {
+    const run::Run run = run_with(exchange, 1, "none");
+    const train::CheckpointFacts facts{.settings = train::settings_of(run, 1)};
+    const std::size_t counts = exchange == std::string("off") ? 0 : 1;
+    EXPECT_EQ(changed_settings(facts, run_with(exchange, 2, "none"), 1).size(), counts);
+    EXPECT_EQ(changed_settings(facts, run_with(exchange, 1, "full"), 1).size(), counts);
+    EXPECT_TRUE(changed_settings(facts, run_with(exchange, 1, "balanced"), 1).empty()) << "keeps attention";
+  }
+}
+
 TEST(ChangedSettings, ThatAreNoKeysAreToldInWords) {
   run::Options options;
   options.data.text = "corpus.txt";

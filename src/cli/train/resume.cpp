@@ -77,13 +77,6 @@ bool has_trained_weights(const std::string& directory, comm::Communicator& world
   return there;
 }
 
-std::string text_of(const train::SettingChange& change) {
-  if (change.name == train::kGradientOrder)
-    return "the schedule adds gradients up in another order than that of the checkpoint's run";
-  return change.name + " = " + printable(change.is, 200) + " where the checkpoint's run had " +
-         printable(change.was, 200);
-}
-
 // Names the key that determines a setting that the run file leaves out.
 std::string source_of(const std::string& name, const run::Options& options) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kSources{
@@ -113,10 +106,10 @@ void require_fit(const train::CheckpointFacts& facts, const std::string& checkpo
   const bool inside = inside_a_window(facts.samples_drawn, run.options.data, data.samples());
   for (const auto& change : train::changes(facts.settings, train::settings_of(run, 1))) {
     if (!change.fits)
-      throw InputError(checkpoint + " does not fit: " + text_of(change) + "; set it back" +
+      throw InputError(checkpoint + " does not fit: " + train::text_of(change) + "; set it back" +
                        source_of(change.name, run.options));
     if (inside && train::orders_a_window(change))
-      throw InputError(checkpoint + " does not fit: " + text_of(change) +
+      throw InputError(checkpoint + " does not fit: " + train::text_of(change) +
                        ", and the order of the samples in a window of data.window = " +
                        std::to_string(run.options.data.window) +
                        " depends on it; set it back until a window is done");
@@ -338,11 +331,12 @@ std::vector<std::string> changed_settings(const train::CheckpointFacts& checkpoi
                                           int threads) {
   std::vector<std::string> lines;
   for (const auto& change : train::changes(checkpoint.settings, train::settings_of(run, threads))) {
-    lines.push_back(text_of(change) + ": the run continues, but not bit-identical to one that never stopped");
+    lines.push_back(train::text_of(change) +
+                    ": the run continues, but not bit-identical to one that never stopped");
   }
   if (checkpoint.content) return lines;  // the data is known to be the same
   for (const auto& change : train::moved_data(checkpoint.settings, train::settings_of(run, threads)))
-    lines.push_back(text_of(change) + ": this checkpoint does not tell whether that is the same data");
+    lines.push_back(train::text_of(change) + ": this checkpoint does not tell whether that is the same data");
   return lines;
 }
 

@@ -108,6 +108,13 @@ std::string gradient_order_of(const schedule::Schedule& schedule) {
   return json_quote("not ascending, " + files::checksum_text(files::checksum(schedule::to_csv(schedule))));
 }
 
+std::string exchanged_sums_of(const run::Run& run) {
+  std::string text = schedule::to_csv(run.schedule);
+  for (const model::KeepSet& keep : run.keep)
+    text += keep.has(model::SavedTensor::AttentionOutput) ? "kept\n" : "repeated\n";
+  return json_quote(files::checksum_text(files::checksum(text)));
+}
+
 // "4", or a list with the slices of each micro-batch if they differ.
 std::string slices_of(const run::Run& run) {
   std::vector<std::string> counts;
@@ -134,8 +141,10 @@ Settings settings_of(const run::Run& run, int threads) {
   settings.emplace_back(kGradientOrder, gradient_order_of(run.schedule));
   const bool exchanges = run.exchange != schedule::ExchangeMode::Off;
   settings.emplace_back("schedule.exchange", json_quote(name_of(run.exchange)));
-  if (exchanges)
+  if (exchanges) {
     settings.emplace_back("schedule.exchange_limit", std::to_string(options.schedule.exchange_limit));
+    settings.emplace_back(kExchangedSums, exchanged_sums_of(run));
+  }
   settings.emplace_back("schedule.vocabulary_parallel",
                         options.schedule.vocabulary_parallel ? "true" : "false");
   if (options.data.packing == "balanced" || options.schedule.cut == "work" ||
@@ -143,6 +152,15 @@ Settings settings_of(const run::Run& run, int threads) {
     settings.emplace_back(kAttentionCost, exact_number(options.schedule.attention_cost));
   settings.emplace_back(kThreads, std::to_string(threads));
   return settings;
+}
+
+std::string text_of(const SettingChange& change) {
+  if (change.name == kGradientOrder)
+    return "the schedule adds gradients up in another order than that of the checkpoint's run";
+  if (change.name == kExchangedSums)
+    return "another schedule or memory.policy: context exchange splits the sums of attention elsewhere";
+  return change.name + " = " + printable(change.is, 200) + " where the checkpoint's run had " +
+         printable(change.was, 200);
 }
 
 std::vector<SettingChange> changes(const Settings& was, const Settings& is) {

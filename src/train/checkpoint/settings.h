@@ -4,7 +4,8 @@
 // Changes of model, precision or sample order are refused: the state does not fit. Others (learning rate,
 // slices, threads, batch, ...) are allowed with a remark: the bits differ from those of an uninterrupted run.
 // Devices, replicas, tensor-parallel ranks, schedules, transports, timeouts, evaluations and checkpoints
-// change no bit and are not among the settings, except the order in which a schedule adds up gradients.
+// change no bit and are not among the settings, except the order in which a schedule adds up gradients, and
+// with context exchange.
 #pragma once
 
 #include <string>
@@ -16,8 +17,11 @@
 
 namespace penstock::train {
 
-// A setting that is not a key of run files; it follows from the schedule.
-inline constexpr const char* kGradientOrder = "schedule.gradient_order";
+// Settings that are not keys of run files.
+inline constexpr const char* kGradientOrder = "schedule.gradient_order";  // follows from the schedule
+// Where context exchange splits the sums of attention: follows from the schedule, and from the policy, since
+// a backward that repeats attention splits them elsewhere than its forward.
+inline constexpr const char* kExchangedSums = "schedule.exchanged_sums";
 
 // `threads`: per rank.
 Settings settings_of(const run::Run& run, int threads);
@@ -27,6 +31,7 @@ struct SettingChange {
   std::string was, is;
   bool fits = true;  // the saved state can be used
 };
+std::string text_of(const SettingChange& change);  // "train.lr = 0.1 where the checkpoint's run had 0.2"
 
 // Ignores settings that only one side has, the paths of data, whose content is compared elsewhere, and the
 // path of weights, which only a new run reads.
