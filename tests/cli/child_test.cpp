@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <sstream>
 
 #include "base/error.h"
+#include "cli/supervise/signals.h"
 #include "failure.h"
 #include "processes.h"
 #include "scratch.h"
@@ -19,7 +21,7 @@
 namespace penstock::cli {
 namespace {
 
-ChildEnd run_shell(const std::string& script) { return run_child({"sh", "-c", script}); }
+ChildEnd run_shell(const std::string& script) { return run_child({"sh", "-c", script}).value(); }
 
 TEST(SupervisedCommand, TellsItsExitCodeAndTheFirstRanksComplaint) {
   const ChildEnd end = run_shell(
@@ -27,7 +29,38 @@ TEST(SupervisedCommand, TellsItsExitCodeAndTheFirstRanksComplaint) {
       "echo 'penstock: rank 0: rank 1 failed: no room (p = 0, host a)' >&2; exit 3");
   EXPECT_EQ(end.exit_code, 3);
   EXPECT_EQ(end.complaint, "rank 1: no room (p = 1, host b)");
-  EXPECT_FALSE(end.stopped);
+}
+
+TEST(SupervisedCommand, ComplainsAfterAProgressBarAndALaunchersTag) {
+  const auto complaint = [](const std::string& line) {
+    return run_shell("printf '" + line + "\\n' >&2; exit 3").complaint;
+  };
+  EXPECT_EQ(complaint("\\r[#### ] step 4\\033[Kpenstock: rank 1: no room (p1, host b)"),
+            "rank 1: no room (p1, host b)");
+  EXPECT_EQ(complaint("[1,0]<stderr>:penstock: no room"), "no room");
+  EXPECT_EQ(complaint("[prterun-n1-7@1,10]<stderr>: penstock: no room"), "no room");
+  EXPECT_EQ(complaint("00: penstock: no room"), "no room");
+  EXPECT_EQ(complaint("[1,0]<stderr>:step 4\\033[Kpenstock: no room: \\033[K!"), "no room: \033[K!");
+  EXPECT_EQ(complaint("it says penstock: no room"), "");
+  EXPECT_EQ(complaint(std::string(9000, 'x') + "penstock: no room"), "");
+  EXPECT_EQ(complaint(std::string(9000, 'x') + "\\033[Kpenstock: no room"), "no room");
+}
+
+TEST(SupervisedCommand, TellsTheSignalThatEndedItButNotOfEveryGreatExitCode) {
+  EXPECT_EQ(run_shell("kill -9 $$").signal, SIGKILL);
+  EXPECT_EQ(run_shell("kill -34 $$").signal, 34);
+  EXPECT_EQ(run_shell("exit 137").signal, SIGKILL);
+  for (const char* code : {"0", "3", "128", "160", "205", "255"})
+    EXPECT_EQ(run_shell(std::string("exit ") + code).signal, 0) << code;
+}
+
+TEST(SupervisedCommand, IsNotStartedOnceTheEndIsAskedFor) {
+  const PassingOn passing;
+  EXPECT_TRUE(run_child({"true"}));
+  raise(SIGUSR2);
+  EXPECT_TRUE(run_child({"true"})) << "asks where the run is";
+  raise(SIGUSR1);
+  EXPECT_FALSE(run_child({"true"}));
 }
 
 // As mpirun that is cut off from a host: it takes no notice of SIGTERM and waits for what never comes.
@@ -74,6 +107,25 @@ TEST(CommandsAtOnce, AreRefusedWhereThereIsNoProcessForOne) {
   EXPECT_EXIT(without_processes(), ::testing::ExitedWithCode(0), "");
 }
 
+TEST(CommandsAtOnce, LeaveNothingRunningWhenTheyEnd) {
+  const Scratch scratch;
+  const std::string leaves = "setsid sleep 3600 & echo $! >> " + scratch / "left" + "; ";
+  EXPECT_EQ(which_succeed({{"sh", "-c", leaves}, {"sh", "-c", leaves + "wait"}}, 0.5),
+            (std::vector<bool>{true, false}));
+  std::istringstream left(scratch.read("left"));
+  int process = 0, count = 0;
+  for (; left >> process; ++count) EXPECT_FALSE(is_running(process));
+  EXPECT_EQ(count, 2);
+}
+
+TEST(CommandsAtOnce, EndWhenTheEndIsAskedFor) {
+  const PassingOn passing;
+  const Seconds began = seconds_now();
+  which_succeed({{"sleep", "3600"}, {"sh", "-c", "sleep 0.2; kill -TERM $PPID"}}, 600);
+  EXPECT_LT(seconds_now() - began, 60);
+  EXPECT_TRUE(asked_to_end());
+}
+
 // The terminal sends Ctrl-C to the supervisor and to its command; a second one would end a run without a
 // checkpoint.
 TEST(SupervisedCommand, IsAskedOnceByCtrlC) {
@@ -81,9 +133,10 @@ TEST(SupervisedCommand, IsAskedOnceByCtrlC) {
   const pid_t supervisor = forkpty(&terminal, nullptr, nullptr, nullptr);
   ASSERT_GE(supervisor, 0);
   if (supervisor == 0) {
+    const PassingOn passing;
     const ChildEnd end = run_shell(
         "n=0; trap 'n=$((n+1))' INT; echo ready; for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.1; done; exit $n");
-    _exit(end.stopped ? 10 + end.exit_code : 0);
+    _exit(asked_to_end() ? 10 + end.exit_code : 0);
   }
   std::string said;
   std::array<char, 64> piece{};

@@ -16,6 +16,7 @@
 #include "cli/supervise/attempts.h"
 #include "cli/supervise/child.h"
 #include "cli/supervise/hosts.h"
+#include "cli/supervise/signals.h"
 #include "cli/tell.h"
 #include "files/atomic_file.h"
 #include "files/mapped_file.h"
@@ -100,21 +101,27 @@ std::string attempts_before(const std::string& directory, const Recorded& record
   return files::read_text_if_there(path_in(directory, files::kAttempts), files::kLongestRecord).value_or("");
 }
 
-// `recorded`: in, records of earlier attempts as far as known; out, with this attempt's.
-Attempt attempt(std::vector<std::string> command, const std::string& directory, Recorded& recorded,
-                bool& stopped) {
+std::string reason_of(const ChildEnd& end) {
+  if (!end.complaint.empty()) return end.complaint;
+  return end.signal > 0 ? "ended by signal " + std::to_string(end.signal)
+                        : "exit code " + std::to_string(end.exit_code);
+}
+
+// `recorded`: in, records of earlier attempts as far as known; out, with this attempt's. Empty if asked to
+// end before the command is started.
+std::optional<Attempt> attempt(std::vector<std::string> command, const std::string& directory,
+                               Recorded& recorded) {
   const Recorded before = recorded_now(directory, recorded);
   if (has_a_step(directory, before) && std::ranges::find(command, "--resume") == command.end())
     command.emplace_back("--resume");
   Attempt attempt{.began = wall_seconds()};
   const Seconds began = steady_seconds();
-  const ChildEnd end = run_child(command);
+  const std::optional<ChildEnd> end = run_child(command);
+  if (!end) return {};
   attempt.seconds = steady_seconds() - began;
-  attempt.exit_code = end.exit_code;
-  attempt.complained = !end.complaint.empty();
-  attempt.reason = !end.complaint.empty() ? end.complaint
-                   : end.exit_code > 128  ? "ended by signal " + std::to_string(end.exit_code - 128)
-                                          : "exit code " + std::to_string(end.exit_code);
+  attempt.exit_code = end->exit_code;
+  attempt.complained = !end->complaint.empty();
+  attempt.reason = reason_of(*end);
   recorded = recorded_now(directory, before);
   attempt.resumed = recorded.last_step;
   if (has_new_start(recorded, before)) {
@@ -122,7 +129,6 @@ Attempt attempt(std::vector<std::string> command, const std::string& directory, 
     attempt.load = recorded.start.load;
     attempt.steps = recorded.start.steps;
   }
-  stopped = end.stopped;
   return attempt;
 }
 
@@ -144,8 +150,9 @@ void require_all(const MpirunCommand& command, const NamedHosts& named) {
   require_slots(command, named);
   std::vector<NamedHost> missing = without(named.hosts, hosts_that_answer(command, named));
   // Very busy hosts, and hosts whose link has just come back, may answer only the second time.
-  if (!missing.empty()) missing = without(missing, hosts_that_answer(command, {named.options, missing}));
-  if (!missing.empty())
+  if (!missing.empty() && !asked_to_end())
+    missing = without(missing, hosts_that_answer(command, {named.options, missing}));
+  if (!missing.empty() && !asked_to_end())
     throw InputError("mpirun starts nothing on " + names_of(missing) + ", named by " +
                      command[named.options.front()] + "; leave out missing hosts");
 }
@@ -157,6 +164,7 @@ std::optional<MpirunCommand> command_on_what_is_left(const MpirunCommand& comman
   Seconds pause = 1;
   for (int look = 0; look <= looks; ++look, pause = std::min(60.0, 2 * pause)) {
     const std::vector<NamedHost> left = hosts_that_answer(command, named);
+    if (asked_to_end()) return {};
     if (left.size() == named.hosts.size()) return command;
     const std::string lost = "mpirun starts nothing on " + names_of(without(named.hosts, left));
     if (mesh_follows && !left.empty()) {
@@ -198,8 +206,25 @@ void tell_of_attempts(const std::string& directory, const std::string& attempts)
   files::write_atomically(path_in(directory, files::kReport), report::html_page(report));
 }
 
+// Ends a supervision that starts nothing more, although the run is not done.
+Exit end_early(const std::vector<Attempt>& attempts) {
+  if (asked_to_end()) tell("asked to end");
+  if (!attempts.empty()) std::cout << print_time_use(attempts);
+  return Exit::Failed;
+}
+
+void record_attempts(const std::string& directory, const std::string& told, bool done) {
+  record([&] {
+    std::error_code error;
+    if (fs::is_directory(directory, error))
+      files::write_atomically(path_in(directory, files::kAttempts), told);
+  });
+  if (done) record([&] { tell_of_attempts(directory, told); });
+}
+
 Exit supervise(const SuperviseFlags& flags) {
   std::signal(SIGPIPE, SIG_IGN);  // the run continues when nobody reads the log any more
+  const PassingOn passing;
   const run::Options options = options_of(flags.command);
   const std::string& directory = options.output.dir;
   const std::optional<NamedHosts> named = named_hosts(flags.command);
@@ -209,36 +234,28 @@ Exit supervise(const SuperviseFlags& flags) {
   std::vector<Attempt> attempts;
   Seconds ended = steady_seconds();
   for (;;) {
-    bool stopped = false;
     std::optional<MpirunCommand> command = flags.command;
     if (named && !attempts.empty())
       command = command_on_what_is_left(flags.command, *named, options.parallel.dp == 0, flags.restarts);
-    if (!command) {
-      std::cout << print_time_use(attempts);
-      return Exit::Failed;
-    }
+    if (!command) return end_early(attempts);
     const Seconds pause = attempts.empty() ? 0 : steady_seconds() - ended;
-    attempts.push_back(attempt(*command, directory, recorded, stopped));
-    attempts.back().pause = pause;
+    std::optional<Attempt> last = attempt(*command, directory, recorded);
+    if (!last) return end_early(attempts);
+    last->pause = pause;
     ended = steady_seconds();
-    const int exit_code = attempts.back().exit_code;
-    const std::string told = to_json(attempts, earlier);
-    record([&] {
-      std::error_code error;
-      if (fs::is_directory(directory, error))
-        files::write_atomically(path_in(directory, files::kAttempts), told);
-    });
-    const bool good = attempts.back().good();
-    if (good) record([&] { tell_of_attempts(directory, told); });
-    if (good || stopped) {
+    attempts.push_back(*last);
+    record_attempts(directory, to_json(attempts, earlier), last->good());
+    if (last->good()) {
       std::cout << print_time_use(attempts);
-      return good ? Exit::Done : Exit::Failed;
+      return Exit::Done;
     }
+    if (asked_to_end()) return end_early(attempts);
     const Decision decision = decide(attempts, flags.restarts);
     // If the first attempt was refused, the run's own line is enough.
-    if (decision.again || attempts.size() > 1 || !attempts.back().refused()) tell_failure(attempts, decision);
-    if (!decision.again) return exit_code <= static_cast<int>(Exit::Failed) ? Exit{exit_code} : Exit::Failed;
-    if (!pause_for(decision.pause)) return Exit::Failed;
+    if (decision.again || attempts.size() > 1 || !last->refused()) tell_failure(attempts, decision);
+    if (!decision.again)
+      return last->exit_code <= static_cast<int>(Exit::Failed) ? Exit{last->exit_code} : Exit::Failed;
+    if (!pause_for(decision.pause)) return end_early(attempts);
   }
 }
 

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Signals that reach the supervisor. SIGTERM, SIGINT and SIGUSR1 ask it to end; they and SIGUSR2 are passed
+// on to the command that it runs.
+#pragma once
+
+#include <signal.h>
+
+#include <array>
+
+namespace penstock::cli {
+
+// Takes these signals while it exists, also between commands. Only one may exist at a time.
+class PassingOn {
+ public:
+  PassingOn();
+  ~PassingOn();
+  PassingOn(const PassingOn&) = delete;
+  PassingOn& operator=(const PassingOn&) = delete;
+
+ private:
+  sigset_t mask_before_{};
+  std::array<struct sigaction, 4> before_{};
+};
+
+// Whether a PassingOn has been asked to end.
+bool asked_to_end();
+
+// Holds these signals back while it exists, so that none is lost between a look at asked_to_end() and
+// pass_on_to().
+class HoldingBack {
+ public:
+  HoldingBack();
+  ~HoldingBack();
+  HoldingBack(const HoldingBack&) = delete;
+  HoldingBack& operator=(const HoldingBack&) = delete;
+
+ private:
+  sigset_t mask_before_{};
+};
+
+// Passes signals on to this process from now on; 0: to none.
+void pass_on_to(int process);
+
+// Call in a new process, before it executes a command.
+void forget_signals();
+
+}  // namespace penstock::cli
