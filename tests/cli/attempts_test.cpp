@@ -58,6 +58,27 @@ TEST(Supervision, ComparesReasonsWithoutTheirNumbersButForRanks) {
       << "whichever rank tells it first";
   EXPECT_TRUE(again("rank 0: rank 1 (p1, host b) failed: its process is gone (p0, host a)",
                     "rank 0: rank 2 (p2, host b) failed: its process is gone (p0, host a)"));
+  EXPECT_TRUE(again("ended by signal 9", "ended by signal 11"));
+  EXPECT_TRUE(again("exit code 3", "exit code 205"));
+  EXPECT_FALSE(again("ended by signal 9", "ended by signal 9"));
+}
+
+// Whose step is not known: the checkpoint may be of an earlier one than the records end with.
+TEST(Supervision, ComparesAFailedStartOnlyWithTheStartBefore) {
+  const Attempt in_step = failed(0, 5, "a rank is gone"), in_start = failed(0, 0, "a rank is gone"),
+                otherwise = failed(0, 0, "no room");
+  EXPECT_TRUE(decide({in_step, in_start}, 9).again);
+  EXPECT_TRUE(decide({in_step, in_start, in_step}, 9).why.starts_with("step 6 has failed twice"));
+  EXPECT_TRUE(decide({in_start, otherwise, in_start}, 9).again);
+  EXPECT_EQ(decide({in_step, in_start, in_start}, 9).why,
+            "two attempts in a row have failed before their first step for the same reason");
+}
+
+TEST(Supervision, RecordsNoStepOfAnAttemptThatCompletedNone) {
+  const std::string told = to_json({failed(0, 0, "a")});
+  for (const char* key : {"resumed_from_step", "last_step"})
+    EXPECT_EQ(told.find(key), std::string::npos) << told;
+  EXPECT_NE(to_json({failed(0, 1, "a")}).find("\"resumed_from_step\": 0"), std::string::npos);
 }
 
 TEST(Supervision, TriesRefusedInputOnce) {
@@ -69,6 +90,22 @@ TEST(Supervision, TriesRefusedInputOnce) {
     refused.steps = failed(0, 2, "").steps;
     EXPECT_TRUE(decide({refused}, 9).again) << "what has done steps was not refused";
   }
+}
+
+// Such as a lock that a dying rank holds, or a directory that is not there yet.
+TEST(Supervision, TriesRefusedInputAgainWhereAnAttemptHasCompletedAStep) {
+  Attempt refused = failed(0, 0, "runs/x is in use", static_cast<int>(Exit::WrongInput));
+  refused.complained = true;
+  std::vector<Attempt> attempts{failed(0, 5, "a rank is gone")};
+  std::vector<Seconds> pauses;
+  for (int i = 0; i < 3; ++i) {
+    attempts.push_back(refused);
+    EXPECT_TRUE(decide(attempts, 3 + i).again);
+    pauses.push_back(decide(attempts, 9).pause);
+  }
+  EXPECT_EQ(pauses, (std::vector<Seconds>{2, 4, 8}));
+  EXPECT_EQ(decide(attempts, 3).why, "--restarts 3 are used up");
+  EXPECT_FALSE(decide({failed(0, 0, "another"), refused}, 9).again);
 }
 
 TEST(Supervision, TakesARunWhoseResultNobodyReadsForDone) {

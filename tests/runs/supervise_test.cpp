@@ -105,6 +105,26 @@ TEST_F(SupervisedRun, RefusesWhatNoAttemptCanChange) {
   refused({PENSTOCK_PROGRAM, "supervise"}, "command");
 }
 
+// As where a dying rank still holds the directory: the second attempt is refused, the third one goes on.
+TEST_F(SupervisedRun, OutlivesARefusalOfARunThatHasBegun) {
+  scratch_.write("launch",
+                 "cd \"$(dirname \"$0\")\"; echo start >> starts\n"
+                 "case $(wc -l < starts) in\n"
+                 "  1) \"$@\" --train.steps 4; exit 3 ;;\n"
+                 "  2) echo 'penstock: run is in use by another run' >&2; exit 2 ;;\n"
+                 "esac\n"
+                 "exec \"$@\" --train.steps 8\n");
+  const Ending ending =
+      run_program(supervised(with({"sh", scratch_ / "launch"}, with_threads(2, arguments("run", {})))));
+  EXPECT_EQ(ending.exit_code, 0) << ending.err;
+  const auto told = attempts_of("run")["attempts"];
+  ASSERT_EQ(told.size(), 3) << told;
+  EXPECT_EQ(told[1]["reason"], "run is in use by another run");
+  EXPECT_FALSE(told[1].contains("resumed_from_step")) << told;
+  EXPECT_EQ(told[2]["resumed_from_step"], 4);
+  EXPECT_EQ(told[2]["last_step"], 8);
+}
+
 TEST_F(SupervisedRun, TellsARefusalOnce) {
   scratch_.write("run.txt", small_run_file(scratch_));  // whatever its name
   Arguments words = arguments("x", {});

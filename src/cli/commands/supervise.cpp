@@ -123,7 +123,6 @@ std::optional<Attempt> attempt(std::vector<std::string> command, const std::stri
   attempt.complained = !end->complaint.empty();
   attempt.reason = reason_of(*end);
   recorded = recorded_now(directory, before);
-  attempt.resumed = recorded.last_step;
   if (has_new_start(recorded, before)) {
     attempt.resumed = recorded.start.resumed;
     attempt.load = recorded.start.load;
@@ -182,8 +181,9 @@ std::optional<MpirunCommand> command_on_what_is_left(const MpirunCommand& comman
 
 void tell_failure(const std::vector<Attempt>& attempts, const Decision& decision) {
   const Attempt& last = attempts.back();
-  tell("attempt " + std::to_string(attempts.size()) + " ended after step " +
-       std::to_string(last.last_step()) + ": " + last.reason + "; " +
+  const std::string when =
+      last.has_step() ? "after step " + std::to_string(last.last_step()) : "before its first step";
+  tell("attempt " + std::to_string(attempts.size()) + " ended " + when + ": " + last.reason + "; " +
        (decision.again ? "starts again in " + print_seconds(decision.pause) : decision.why + ": gives up"));
 }
 

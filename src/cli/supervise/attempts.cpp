@@ -6,6 +6,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <span>
+#include <utility>
 
 #include "base/columns.h"
 #include "base/error.h"
@@ -40,13 +42,13 @@ OrderedJson json_of(const TimeUse& use) {
 
 // Clamps, since wall clocks may jump: no part is negative or longer than the whole.
 Seconds start_of(const Attempt& attempt) {
-  if (attempt.steps.empty()) return attempt.seconds;
+  if (!attempt.has_step()) return attempt.seconds;
   const DoneStep& first = attempt.steps.front();
   return std::clamp(first.time - first.held_up - first.seconds - attempt.began, 0.0, attempt.seconds);
 }
 
 Seconds after_last_step(const Attempt& attempt) {
-  if (attempt.steps.empty()) return 0;
+  if (!attempt.has_step()) return 0;
   const Seconds after = attempt.began + attempt.seconds - attempt.steps.back().time;
   return std::clamp(after, 0.0, attempt.seconds - start_of(attempt));
 }
@@ -62,24 +64,45 @@ OrderedJson array_in(const OrderedJson& object, const char* key) {
 }
 
 // Returns the reason without the reporting rank and without numbers (bytes wanted, seconds waited, file
-// numbers), except for other ranks' numbers, so that failures that differ only in these compare equal.
+// numbers), so that failures that differ only in these compare equal. Keeps numbers of other ranks, signals
+// and exit codes.
 std::string kind_of(const std::string& told) {
-  static const std::regex number("rank [0-9]+|[0-9]+([.][0-9]+)?( (us|ms|s|min|bytes|KiB|MiB|GiB|TiB)\\b)?");
+  static const std::regex number(
+      "(rank|signal|exit code) [0-9]+|[0-9]+([.][0-9]+)?( (us|ms|s|min|bytes|KiB|MiB|GiB|TiB)\\b)?");
   const std::string reason = failure_of_rank(told).value_or(told);
   std::string kind;
   auto rest = reason.cbegin();
   for (std::sregex_iterator found(reason.begin(), reason.end(), number), end; found != end; ++found) {
     kind.append(rest, (*found)[0].first);
-    kind += found->str().starts_with("rank ") ? found->str() : "#";
+    kind += (*found)[1].matched ? found->str() : "#";
     rest = (*found)[0].second;
   }
   return kind.append(rest, reason.cend());
 }
 
+// Says what has failed twice for the same reason; empty if nothing has. An attempt without a step failed in
+// its start, whatever step that was to be: it says nothing of one that failed in a step.
+std::string failed_twice(std::span<const Attempt> attempts) {
+  const Attempt& last = attempts.back();
+  const auto repeats = [&](const Attempt& attempt) {
+    return attempt.has_step() == last.has_step() && attempt.last_step() == last.last_step() &&
+           kind_of(attempt.reason) == kind_of(last.reason);
+  };
+  const std::span<const Attempt> before = attempts.first(attempts.size() - 1);
+  if (last.has_step())
+    return std::ranges::any_of(before, repeats)
+               ? "step " + std::to_string(last.last_step() + 1) + " has failed twice for the same reason"
+               : "";
+  const bool may_pass = last.refused();  // decide() knows those that may not
+  return !may_pass && !before.empty() && repeats(before.back())
+             ? "two attempts in a row have failed before their first step for the same reason"
+             : "";
+}
+
 }  // namespace
 
 bool Attempt::refused() const {
-  if (!complained || !steps.empty()) return false;
+  if (!complained || has_step()) return false;
   const bool ended_by_rank = failure_of_rank(reason).has_value();
   return exit_code == static_cast<int>(Exit::WrongInput) ||
          (exit_code == static_cast<int>(Exit::No) && !ended_by_rank);
@@ -87,12 +110,9 @@ bool Attempt::refused() const {
 
 Decision decide(const std::vector<Attempt>& attempts, int restarts) {
   const Attempt& last = attempts.back();
-  if (last.refused()) return {.why = "the same input would be refused again"};
-  const auto before = std::find_if(attempts.rbegin() + 1, attempts.rend(), [&](const Attempt& attempt) {
-    return attempt.last_step() == last.last_step() && kind_of(attempt.reason) == kind_of(last.reason);
-  });
-  if (before != attempts.rend())
-    return {.why = "step " + std::to_string(last.last_step() + 1) + " has failed twice for the same reason"};
+  if (last.refused() && std::ranges::none_of(attempts, &Attempt::has_step))
+    return {.why = "the same input would be refused again"};
+  if (std::string why = failed_twice(attempts); !why.empty()) return {.why = std::move(why)};
   if (std::ssize(attempts) > restarts)
     return {.why = "--restarts " + std::to_string(restarts) + (restarts == 1 ? " is" : " are") + " used up"};
   std::int64_t furthest = -1;  // greatest last step of earlier attempts
@@ -132,7 +152,7 @@ std::vector<Recovery> recoveries(const std::vector<Attempt>& attempts) {
   for (std::size_t i = 0; i < attempts.size(); ++i) {
     const Attempt& attempt = attempts[i];
     restart += attempt.pause + start_of(attempt);  // includes attempts without a step
-    if (attempt.steps.empty()) continue;
+    if (!attempt.has_step()) continue;
     if (i > 0) found.push_back({lost, restart - attempt.load, attempt.load, attempt.steps.front().seconds});
     lost = after_last_step(attempt);
     restart = 0;
@@ -144,13 +164,15 @@ std::string to_json(const std::vector<Attempt>& attempts, const std::string& ear
   const OrderedJson before = files::parse_or_discard<OrderedJson>(earlier);
   OrderedJson rows = array_in(before, "attempts"), recovered = array_in(before, "recoveries");
   for (const Attempt& attempt : attempts) {
-    rows.push_back({{"seconds", attempt.seconds},
+    OrderedJson row{{"seconds", attempt.seconds},
                     {"pause_s", attempt.pause},
                     {"exit_code", attempt.exit_code},
-                    {"reason", attempt.reason},
-                    {"resumed_from_step", attempt.resumed},
-                    {"load_s", attempt.load},
-                    {"last_step", attempt.last_step()}});
+                    {"reason", attempt.reason}};
+    if (attempt.has_step())
+      row.update({{"resumed_from_step", attempt.resumed},
+                  {"load_s", attempt.load},
+                  {"last_step", attempt.last_step()}});
+    rows.push_back(row);
   }
   for (const Recovery& recovery : recoveries(attempts))
     recovered.push_back({{"detect_s", recovery.detect},

@@ -47,14 +47,16 @@ struct Attempt {
   int exit_code = 0;            // 128 + the signal that ended it
   std::string reason;           // its complaint, or else how it ended
   bool complained = false;      // if not, the exit code is the launcher's
-  std::int64_t resumed = 0;     // from this step; 0: from the beginning
-  Seconds load = 0;             // of the state that it resumed from
+  std::int64_t resumed = 0;     // from this step, unknown without steps; 0: from the beginning
+  Seconds load = 0;             // of the state that it resumed from, unknown without steps
   std::vector<DoneStep> steps;  // completed, ascending
+  bool has_step() const { return !steps.empty(); }
   // True if the program complained about its input; otherwise the exit code may be the launcher's.
   bool refused() const;
   // True if the run is done, even if its result could not be printed.
   bool good() const { return exit_code == static_cast<int>(Exit::Done) || reason == kUnprinted; }
-  std::int64_t last_step() const { return steps.empty() ? resumed : steps.back().step; }
+  // 0: none in this attempt.
+  std::int64_t last_step() const { return has_step() ? steps.back().step : 0; }
 };
 
 struct Decision {
@@ -63,8 +65,10 @@ struct Decision {
   std::string why;  // in words
 };
 
-// Decides after the last of these attempts, which failed. Does not retry wrong input, nor a step that failed
-// twice for the same reason, apart from its numbers. Pauses double from 1 s to 60 s while no step is gained.
+// Decides after the last of these attempts, which failed. Does not retry a step that failed twice for the
+// same reason, apart from its numbers, nor a start that did so twice in a row. Does not retry wrong input,
+// unless an attempt has completed a step: then the refusal may pass, such as a lock that a dying rank holds.
+// Pauses double from 1 s to 60 s while no step is gained.
 Decision decide(const std::vector<Attempt>& attempts, int restarts);
 
 // How the wall time was used.
