@@ -69,32 +69,44 @@ void settle_shard_group(ParallelOptions& parallel) {
                                            nearest_legal(parallel.shard_group, replicas, legal));
 }
 
+Count ranks_of_replica(const ParallelOptions& parallel) { return parallel.pp * parallel.cp * parallel.tp; }
+
+bool divides_batch(const Options& options, Count replicas) {
+  const Count groups = options.numerics.replicas;
+  return groups > 0 ? keeps_tree(groups, replicas)
+                    : options.train.batch % (options.train.micro_batch * replicas) == 0;
+}
+
+bool fits_mesh(const Options& options, Count replicas) {
+  const ParallelOptions& parallel = options.parallel;
+  const Count with_context = replicas * parallel.cp;
+  return divides_batch(options, replicas) && parallel.tp * with_context % parallel.ep == 0 &&
+         (parallel.shard_group == 0 || is_shard_group(parallel.shard_group, with_context));
+}
+
 }  // namespace
 
 void fit_replicas(Options& options, std::optional<Count> ranks) {
   ParallelOptions& parallel = options.parallel;
   if (parallel.dp != 0) return;
-  const Count groups = options.numerics.replicas;
-  parallel.dp = std::max<Count>(groups, 1);
+  parallel.dp = std::max<Count>(options.numerics.replicas, 1);
   if (!ranks) return;
-  const Count most = std::max<Count>(*ranks / (parallel.pp * parallel.cp * parallel.tp), 1);
-  const TrainOptions& train = options.train;
-  const auto divides = [&](Count replicas) {
-    return groups > 0 ? keeps_tree(groups, replicas) : train.batch % (train.micro_batch * replicas) == 0;
-  };
-  const auto fits = [&](Count replicas) {
-    const Count with_context = replicas * parallel.cp;
-    return divides(replicas) && parallel.tp * with_context % parallel.ep == 0 &&
-           (parallel.shard_group == 0 || is_shard_group(parallel.shard_group, with_context));
-  };
+  const Count most = std::max<Count>(*ranks / ranks_of_replica(parallel), 1);
   const auto greatest = [&](auto&& legal) {
     Count replicas = most;
-    while (replicas > 0 && !legal(replicas)) --replicas;
+    while (replicas > 0 && !legal(options, replicas)) --replicas;
     return replicas;
   };
-  parallel.dp = greatest(fits);
+  parallel.dp = greatest(fits_mesh);
   // None fits: a later check names the legal ep or shard_group.
-  if (parallel.dp == 0) parallel.dp = std::max<Count>(greatest(divides), 1);
+  if (parallel.dp == 0) parallel.dp = std::max<Count>(greatest(divides_batch), 1);
+}
+
+bool holds_replicas(const Options& options, Count ranks) {
+  for (Count replicas = ranks / ranks_of_replica(options.parallel); replicas > 0; --replicas) {
+    if (fits_mesh(options, replicas)) return true;
+  }
+  return false;
 }
 
 Options read_fitted_options(const std::string& path, std::span<const std::string> overrides) {

@@ -16,6 +16,9 @@ namespace penstock::run {
 // parallel.ep and shard_group allow; without `ranks`, to numerics.replicas or 1.
 void fit_replicas(Options& options, std::optional<std::int64_t> ranks);
 
+// Whether parallel.dp = "auto" has a number of replicas for so many ranks.
+bool holds_replicas(const Options& options, std::int64_t ranks);
+
 // read_options() with fit_replicas(), for callers that start no ranks.
 Options read_fitted_options(const std::string& path, std::span<const std::string> overrides = {});
 

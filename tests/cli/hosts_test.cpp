@@ -122,6 +122,16 @@ TEST(NamedHosts, ThatAreLeftHaveTheirShareOfMoreRanksThanSlots) {
             with_program({"mpirun", "-oversubscribe", "-np", "4", "--host", "a:1,c:1"}));
 }
 
+TEST(NamedHosts, TellTheNumberOfRanksWhereItIsKnown) {
+  const auto ranks = [](const MpirunCommand& words, int slots) {
+    return ranks_on(with_program(words), {{"a", slots}, {"b", slots}});
+  };
+  EXPECT_EQ(ranks({"mpirun", "--host", "a:2,b:2", "-np", "3"}, 2), 3);
+  EXPECT_EQ(ranks({"mpirun", "--host", "a:2,b:2"}, 2), 4);
+  EXPECT_EQ(ranks({"mpirun", "--host", "a:*,b:*"}, 0), std::nullopt);
+  EXPECT_EQ(ranks({"mpirun", "--map-by", "ppr:4:node:OVERSUBSCRIBE", "--host", "a,b"}, 1), std::nullopt);
+}
+
 TEST(NamedHosts, AreProbedByTheSameLauncher) {
   const MpirunCommand reach{"--mca",    "plm_rsh_agent",  "agent", "--prefix",
                             "/opt/mpi", "--launch-agent", "orted", "--allow-run-as-root"};

@@ -167,6 +167,24 @@ TEST(Replicas, AreAsManyAsExpertRanksAndShardGroupsDivide) {
   EXPECT_EQ(fitted(0, 12, 12, 5), 6) << "none divides: the mesh is refused";
 }
 
+TEST(Replicas, AreHeldByEnoughRanks) {
+  const auto held = [](std::int64_t ranks, std::int64_t context, std::int64_t expert_ranks = 1) {
+    return holds_replicas(changed([&](Options& o) {
+                            o.parallel.dp = 0;
+                            o.parallel.cp = context;
+                            o.parallel.ep = expert_ranks;
+                            o.numerics.replicas = 4;
+                          }),
+                          ranks);
+  };
+  EXPECT_FALSE(held(1, 1));
+  EXPECT_TRUE(held(2, 1));
+  EXPECT_FALSE(held(3, 2));
+  EXPECT_TRUE(held(4, 2));
+  EXPECT_FALSE(held(7, 1, 4)) << "two devices each: three replicas, of which none are a multiple of 4";
+  EXPECT_TRUE(held(8, 1, 4));
+}
+
 std::string note(const std::string& schedule, std::int64_t chunks, const char* shard = "weights",
                  std::int64_t replicas = 2) {
   return resolve(changed([&](Options& o) {

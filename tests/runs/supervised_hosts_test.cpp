@@ -54,6 +54,21 @@ class SupervisedHosts : public ResumedRun {
     while (!holds() && seconds_now() < until) sleep_a_little();
     EXPECT_TRUE(holds());
   }
+  // With all ranks, in a step.
+  void lose_host_b(const RunningProgram& program) const {
+    wait_until([&] { return lines("run/metrics.jsonl") > 3; });
+    scratch_.write("down-b", "");
+    for (const int run : children_of(program.process())) kill(run, SIGKILL);
+  }
+  Ending end_after_restart(RunningProgram& program) const {
+    wait_until([&] { return lines("starts") == 2; });
+    const std::size_t before = lines("run/metrics.jsonl");
+    wait_until([&] { return lines("run/metrics.jsonl") > before + 3; });
+    kill(program.process(), SIGTERM);
+    const Ending ending = program.wait(60);
+    EXPECT_EQ(ending.exit_code, 0) << ending.err;
+    return ending;
+  }
   std::size_t lines(const std::string& file) const { return lines_of(scratch_.read(file)).size(); }
 };
 
@@ -76,6 +91,27 @@ TEST_F(SupervisedHosts, AreProbedOnlyUntilTheEndIsAskedFor) {
     EXPECT_EQ(lines("starts"), 0);
   }
   unsetenv("TMPDIR");
+}
+
+// Two devices, so that one host of one slot holds none of its replicas.
+TEST_F(SupervisedHosts, AreWaitedForWhereThoseLeftHoldNoReplica) {
+  RunningProgram program(supervised("a:1,b:1", "2", {"--parallel.dp", "auto", "--train.steps", "1000000"}));
+  lose_host_b(program);
+  wait_until([&] { return lines("probes") >= 6; });  // of both hosts, before each attempt and once again
+  std::filesystem::remove(scratch_ / "down-b");
+  const Ending ending = end_after_restart(program);
+  EXPECT_EQ(lines_of(scratch_.read("starts")), (Arguments{"2 on a:1,b:1", "2 on a:1,b:1"}));
+  EXPECT_NE(ending.err.find("mpirun starts nothing on b; waits for hosts with slots for a replica"),
+            std::string::npos)
+      << ending.err;
+}
+
+TEST_F(SupervisedHosts, AreLeftOutWhereTheOthersHoldAReplica) {
+  RunningProgram program(supervised(
+      "a:2,b:2", "4", {"--parallel.dp", "auto", "--numerics.replicas", "2", "--train.steps", "1000000"}));
+  lose_host_b(program);
+  end_after_restart(program);
+  EXPECT_EQ(lines_of(scratch_.read("starts")), (Arguments{"4 on a:2,b:2", "2 on a:2"}));
 }
 
 }  // namespace

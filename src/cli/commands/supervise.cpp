@@ -16,6 +16,7 @@
 #include "cli/supervise/attempts.h"
 #include "cli/supervise/child.h"
 #include "cli/supervise/hosts.h"
+#include "cli/supervise/lost_hosts.h"
 #include "cli/supervise/signals.h"
 #include "cli/tell.h"
 #include "files/atomic_file.h"
@@ -131,54 +132,6 @@ std::optional<Attempt> attempt(std::vector<std::string> command, const std::stri
   return attempt;
 }
 
-std::string names_of(const std::vector<NamedHost>& hosts) {
-  std::vector<std::string> names;
-  for (const NamedHost& host : hosts) names.push_back(host.name);
-  return join(names, ", ");
-}
-
-std::vector<NamedHost> without(const std::vector<NamedHost>& all, const std::vector<NamedHost>& some) {
-  std::vector<NamedHost> others;
-  for (const NamedHost& host : all) {
-    if (std::ranges::find(some, host) == some.end()) others.push_back(host);
-  }
-  return others;
-}
-
-void require_all(const MpirunCommand& command, const NamedHosts& named) {
-  require_slots(command, named);
-  std::vector<NamedHost> missing = without(named.hosts, hosts_that_answer(command, named));
-  // Very busy hosts, and hosts whose link has just come back, may answer only the second time.
-  if (!missing.empty() && !asked_to_end())
-    missing = without(missing, hosts_that_answer(command, {named.options, missing}));
-  if (!missing.empty() && !asked_to_end())
-    throw InputError("mpirun starts nothing on " + names_of(missing) + ", named by " +
-                     command[named.options.front()] + "; leave out missing hosts");
-}
-
-// Returns the command for another attempt: on the hosts that answer if the mesh follows the ranks, otherwise
-// on all hosts once they answer. Empty if asked to end meanwhile, or if none works after `looks` retries.
-std::optional<MpirunCommand> command_on_what_is_left(const MpirunCommand& command, const NamedHosts& named,
-                                                     bool mesh_follows, int looks) {
-  Seconds pause = 1;
-  for (int look = 0; look <= looks; ++look, pause = std::min(60.0, 2 * pause)) {
-    const std::vector<NamedHost> left = hosts_that_answer(command, named);
-    if (asked_to_end()) return {};
-    if (left.size() == named.hosts.size()) return command;
-    const std::string lost = "mpirun starts nothing on " + names_of(without(named.hosts, left));
-    if (mesh_follows && !left.empty()) {
-      tell(lost + "; continues with " + names_of(left));
-      return on_hosts(command, named, left);
-    }
-    if (look == 0)
-      tell(lost + "; waits for " +
-           (mesh_follows ? "a host" : "all hosts, since parallel.dp is not \"auto\""));
-    if (look == looks) tell(lost + " after " + counted(looks + 1, "check") + ": gives up");
-    if (look == looks || !pause_for(pause)) return {};
-  }
-  return {};
-}
-
 void tell_failure(const std::vector<Attempt>& attempts, const Decision& decision) {
   const Attempt& last = attempts.back();
   const std::string when =
@@ -236,7 +189,7 @@ Exit supervise(const SuperviseFlags& flags) {
   for (;;) {
     std::optional<MpirunCommand> command = flags.command;
     if (named && !attempts.empty())
-      command = command_on_what_is_left(flags.command, *named, options.parallel.dp == 0, flags.restarts);
+      command = command_on_what_is_left(flags.command, *named, options, flags.restarts);
     if (!command) return end_early(attempts);
     const Seconds pause = attempts.empty() ? 0 : steady_seconds() - ended;
     std::optional<Attempt> last = attempt(*command, directory, recorded);

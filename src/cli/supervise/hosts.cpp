@@ -265,6 +265,12 @@ MpirunCommand on_hosts(const MpirunCommand& command, const NamedHosts& all,
   return words;
 }
 
+std::optional<std::int64_t> ranks_on(const MpirunCommand& command, const std::vector<NamedHost>& hosts) {
+  if (const RanksAsked ranks = ranks_asked(command); ranks.word != 0) return ranks.count;
+  if (!tells_slots(hosts) || may_oversubscribe(command)) return {};
+  return slots_of(hosts);
+}
+
 std::vector<NamedHost> hosts_that_answer(const MpirunCommand& command, const NamedHosts& all) try {
   const Scratch scratch;
   std::vector<MpirunCommand> probes;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,8 +46,12 @@ MpirunCommand probe(const MpirunCommand& command, const NamedHost& host, const s
 MpirunCommand on_hosts(const MpirunCommand& command, const NamedHosts& all,
                        const std::vector<NamedHost>& left);
 
+// Returns how many ranks the command starts on these hosts, which it names; empty if that depends on more
+// than -np and their slots.
+std::optional<std::int64_t> ranks_on(const MpirunCommand& command, const std::vector<NamedHost>& hosts);
+
 // Returns the hosts that answer within a minute, all probed at once; all hosts if the probes cannot be run,
-// for example without room for their files.
+// for example without room for their files. Returns early, with fewer hosts, if asked to end (signals.h).
 std::vector<NamedHost> hosts_that_answer(const MpirunCommand& command, const NamedHosts& all);
 
 }  // namespace penstock::cli
