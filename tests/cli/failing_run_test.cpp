@@ -150,11 +150,16 @@ TEST(FailingRank, BeforeTheFirstStepEndsAll) {
 TEST(FailingRank, AfterTheLastStepEndsAll) {
   for (const bool mpirun : {false, true}) {
     const Scratch scratch;
+    scratch.write("run.toml", small_run_file(scratch));
+    const Arguments arguments{"train", scratch / "run.toml", "--train.steps", "1000"};
+    RunningProgram program(mpirun ? with_mpirun(2, arguments) : with_threads(2, arguments));
+    const Seconds until = seconds_now() + 60;
+    while (!fs::exists(scratch / "run/metrics.jsonl") && seconds_now() < until) sleep_a_little();
     fs::create_directories(scratch / "run/weights.safetensors");
     const std::string why = "weights.safetensors cannot be renamed to its name: ";
-    expect_failure(run_in(scratch, mpirun), mpirun ? Arguments{"rank 0: " + scratch / "run/" + why,
-                                                               "rank 1: " + named(0) + " failed: "}
-                                                   : Arguments{"rank 0: " + scratch / "run/" + why});
+    expect_failure(program.wait(60), mpirun ? Arguments{"rank 0: " + scratch / "run/" + why,
+                                                        "rank 1: " + named(0) + " failed: "}
+                                            : Arguments{"rank 0: " + scratch / "run/" + why});
   }
 }
 
