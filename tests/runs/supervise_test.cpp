@@ -157,6 +157,21 @@ TEST_F(SupervisedRun, KeepsTheAttemptsOfTheSupervisionBefore) {
   EXPECT_EQ(summary["time"], told["time"]);
 }
 
+TEST_F(SupervisedRun, KeepsADamagedFileOfAttempts) {
+  const auto steps = [&](const char* count) {
+    return run_program(supervised(with_threads(2, arguments("run", {"--train.steps", count}))));
+  };
+  ASSERT_EQ(steps("4").exit_code, 0);
+  const std::string whole = scratch_.read("run/attempts.json");
+  const std::string damaged = whole.substr(0, whole.rfind('}'));
+  scratch_.write("run/attempts.json", damaged);
+  const Ending ending = steps("8");
+  ASSERT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_NE(ending.err.find("attempts.json is damaged"), std::string::npos) << ending.err;
+  EXPECT_EQ(scratch_.read("run/attempts.json.damaged"), damaged);
+  EXPECT_EQ(attempts_of("run")["attempts"].size(), 1);
+}
+
 TEST_F(SupervisedRun, GoesOnFromItsCheckpointsWhereTheMetricsAreGoneOrEmpty) {
   const auto steps = [&](int count) {
     const Ending ending =

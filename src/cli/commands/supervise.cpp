@@ -96,10 +96,18 @@ bool has_a_step(const std::string& directory, const Recorded& recorded) try {
   return true;  // the command tells why they cannot be read
 }
 
-// Returns attempts.json of a run that continues; empty for one that begins anew.
+// Returns attempts.json of a run that continues; empty for one that begins anew. A damaged one is kept under
+// another name, since it will be replaced.
 std::string attempts_before(const std::string& directory, const Recorded& recorded) {
   if (!has_a_step(directory, recorded)) return {};
-  return files::read_text_if_there(path_in(directory, files::kAttempts), files::kLongestRecord).value_or("");
+  const std::string path = path_in(directory, files::kAttempts);
+  const std::string text = files::read_text_if_there(path, files::kLongestRecord).value_or("");
+  if (text.empty() || has_attempts(text)) return text;
+  std::error_code error;
+  fs::rename(path, path + ".damaged", error);
+  tell(path + " is damaged: earlier attempts are not counted" +
+       (error ? "" : "; it is kept as " + path + ".damaged"));
+  return {};
 }
 
 std::string reason_of(const ChildEnd& end) {

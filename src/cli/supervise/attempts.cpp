@@ -160,6 +160,11 @@ std::vector<Recovery> recoveries(const std::vector<Attempt>& attempts) {
   return found;
 }
 
+bool has_attempts(const std::string& text) {
+  const OrderedJson document = files::parse_or_discard<OrderedJson>(text);
+  return document.is_object() && document.contains("attempts") && document["attempts"].is_array();
+}
+
 std::string to_json(const std::vector<Attempt>& attempts, const std::string& earlier) {
   const OrderedJson before = files::parse_or_discard<OrderedJson>(earlier);
   OrderedJson rows = array_in(before, "attempts"), recovered = array_in(before, "recoveries");

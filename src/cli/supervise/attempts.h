@@ -92,6 +92,8 @@ struct Recovery {
 };
 std::vector<Recovery> recoveries(const std::vector<Attempt>& attempts);
 
+bool has_attempts(const std::string& text);  // whether it is an attempts.json
+
 // Prints attempts.json. `earlier`: its previous text, from an earlier supervision of the same run, whose
 // attempts and times are kept; invalid text counts as empty.
 std::string to_json(const std::vector<Attempt>& attempts, const std::string& earlier = {});

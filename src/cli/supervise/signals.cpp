@@ -32,7 +32,6 @@ const sigset_t& passed_on() {
 
 PassingOn::PassingOn() {
   static_assert(kPassedOn.size() == std::tuple_size_v<decltype(before_)>);
-  end_is_asked = false;
   struct sigaction taken {};
   taken.sa_sigaction = pass_on;
   taken.sa_flags = SA_SIGINFO;  // no SA_RESTART: a signal ends a pause
@@ -43,6 +42,7 @@ PassingOn::PassingOn() {
 PassingOn::~PassingOn() {
   sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
   for (std::size_t i = 0; i < kPassedOn.size(); ++i) sigaction(kPassedOn[i], &before_[i], nullptr);
+  end_is_asked = false;
 }
 
 bool asked_to_end() { return end_is_asked; }

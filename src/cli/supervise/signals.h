@@ -22,7 +22,7 @@ class PassingOn {
   std::array<struct sigaction, 4> before_{};
 };
 
-// Whether a PassingOn has been asked to end.
+// Whether the PassingOn that exists has been asked to end; false without one.
 bool asked_to_end();
 
 // Holds these signals back while it exists, so that none is lost between a look at asked_to_end() and
