@@ -14,9 +14,11 @@
 namespace penstock::testing {
 namespace {
 
-// The run's number after a start with train.buddy_every = `every` that does this with step 1.
+// The run's number after a start with train.buddy_every = `every` that does this with step 1. `newest`: the
+// checkpoint on disk.
 using StartOfKeeper = std::function<void(train::StateKeeper&, const train::StateKeeper::Facts&)>;
-std::string number_after_start(const Scratch& scratch, std::int64_t every, const StartOfKeeper& work) {
+std::string number_after_start(const Scratch& scratch, std::int64_t every, const StartOfKeeper& work,
+                               std::int64_t newest = 0) {
   run::Run run = sharded_plan(1, 1, 1, "off");
   run.options.output.dir = scratch / "run";
   run.options.train.buddy_dir = scratch / "memory";
@@ -25,7 +27,7 @@ std::string number_after_start(const Scratch& scratch, std::int64_t every, const
   on_ranks(run, [&](comm::Communicator& world) {
     train::Trainer trainer(run, world);
     const train::StateKeeper::Facts facts = [&] { return facts_of(run, 1, trainer); };
-    train::StateKeeper keeper(run, train::checkpoints_of(run), 0, trainer, facts, comm::World(world));
+    train::StateKeeper keeper(run, train::checkpoints_of(run), newest, trainer, facts, comm::World(world));
     work(keeper, facts);
     number = train::run_number(run.options.output.dir, comm::World(world));
   });
@@ -50,6 +52,10 @@ TEST(StateKeeper, ForgetsTheNumberOfCopiesThatAreVoid) {
   const std::string second = number_after_start(scratch, 1, copies);
   EXPECT_EQ(second.size(), 16u);
   EXPECT_NE(second, first);
+  EXPECT_EQ(number_after_start(scratch, 1, copies), second) << "it goes on from copies";
+  const std::string third = number_after_start(scratch, 1, copies, 1);
+  EXPECT_EQ(third.size(), 16u);
+  EXPECT_NE(third, second) << "it goes on from a checkpoint";
   EXPECT_EQ(number_after_start(scratch, 1, forgets), "");
 }
 

@@ -23,8 +23,9 @@ StateKeeper::StateKeeper(const run::Run& run, CheckpointDirectory directory, std
   const CheckpointFacts start = facts();
   // A start from a checkpoint leaves the copies of later steps behind, also those on hosts that are absent.
   const bool from_copies = start.step > newest;
-  HostCopies::Setting setting{memory_, run.options.train.buddy_every,
-                              from_copies ? run_number(output_, world) : renew_run_number(output_, world)};
+  std::string number = from_copies ? run_number(output_, world) : std::string();
+  if (number.empty()) number = renew_run_number(output_, world);
+  HostCopies::Setting setting{memory_, run.options.train.buddy_every, std::move(number)};
   copies_.emplace(std::move(setting), files, shares_of_state(files, run.shape(), trainer), start, world);
 }
 
