@@ -209,7 +209,7 @@ def compare(processor, gpu, folder, number, tolerance):
     print(f"{' '.join(words):70} {off:.1e}", flush=True)
     if off > tolerance[precision]:
         return f"{' '.join(words)}: more than {tolerance[precision]}"
-    held, expected = (activations(folder / f"{kind}-{number}") for kind in ("GPU", "processor"))
+    held, expected = (activations(folder / f"{kind}-{number}") for kind in ("gpu", "processor"))
     if held != expected and "--model.experts" not in words:  # whose scores are the host's
         return f"{' '.join(words)}: saved activations {held}, the processor's {expected}"
 
