@@ -74,6 +74,18 @@ TEST(ConvertData, MakesADocumentOfEachTextAndATokenOfEachByte) {
   EXPECT_EQ(std::filesystem::file_size(scratch / "x.bin"), 2 * (256u + 6u));
 }
 
+TEST(ConvertData, RefusesFilesWithoutText) {
+  const Scratch scratch;
+  scratch.write("empty.txt", "");
+  scratch.write("empty.jsonl", "\n{\"text\": \"\"}\n");
+  for (const char* name : {"empty.txt", "empty.jsonl"}) {
+    EXPECT_EQ(
+        failure<InputError>([&] { convert_data({.sources = {scratch / name}, .prefix = scratch / "x"}); }),
+        scratch / name + " has no text");
+    EXPECT_FALSE(std::filesystem::exists(scratch / "x.bin"));
+  }
+}
+
 TEST(ConvertData, MakesADocumentOfEachLineOfJson) {
   const Scratch scratch;
   std::string lines;
@@ -121,7 +133,7 @@ TEST(ConvertData, EndsDocumentsWithATokenWhenAsked) {
   EXPECT_EQ(documents_of(scratch / "x"), (std::vector<std::vector<std::int64_t>>{{'a', 257}, {257}}));
 }
 
-TEST(ConvertData, MasksWhatIsNotLearntOfConversations) {
+TEST(ConvertData, MasksWhatIsNoTargetOfConversations) {
   const Scratch scratch;
   std::string lines, tokens, in_loss;
   for (int i = 0; i < 200; ++i) {

@@ -167,13 +167,24 @@ TEST(MetricsFile, LeavesOutLinesThatAreNoMetricsAndNamesTheFirst) {
   const Scratch scratch;
   const std::string path = scratch / "m", noise = path + ", line 2: \"noise\" is not a step's metrics; ";
   scratch.write("m", "{\"step\":1}\nnoise\n{\"step\":3}\n{\"step\":4}\n");
-  EXPECT_EQ(remarks_on(path, 3), noise + "it is left out");
+  const std::string kept = "; the file as it was is kept as " + path + ".damaged";
+  EXPECT_EQ(remarks_on(path, 3), noise + "it is left out" + kept);
   EXPECT_EQ(scratch.read("m"), "{\"step\":1}\n{\"step\":3}\n");
+  EXPECT_EQ(scratch.read("m.damaged"), "{\"step\":1}\nnoise\n{\"step\":3}\n{\"step\":4}\n");
   EXPECT_EQ(remarks_on(path, 3), "");
   scratch.write("m", "{\"step\":1}\nnoise\n{\"step\":-3}\n{\"step\":18446744073709551615}\n");
-  EXPECT_EQ(remarks_on(path, 4), noise + "it is left out, like 2 later lines\n" + path +
+  EXPECT_EQ(remarks_on(path, 4), noise + "it is left out, like 2 later lines" + kept + "\n" + path +
                                      " lacks the lines of steps 2 to 4; damaged lines are left out");
   EXPECT_EQ(scratch.read("m"), "{\"step\":1}\n");
+}
+
+TEST(MetricsFile, LeavesOutALineWhoseNumbersAreNone) {
+  const Scratch scratch;
+  for (const char* member : {"\"loss\":\"oops\"", "\"grad_norm\":{}", "\"step_s\":[1]", "\"time\":true"}) {
+    scratch.write("m", "{\"step\":1,\"loss\":null}\n{\"step\":2," + std::string(member) + "}\n");
+    EXPECT_NE(remarks_on(scratch / "m", 2).find("line 2"), std::string::npos) << member;
+    EXPECT_EQ(scratch.read("m"), "{\"step\":1,\"loss\":null}\n");
+  }
 }
 
 TEST(MetricsFile, NamesAPathThatCannotBeWritten) {

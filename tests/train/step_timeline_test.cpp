@@ -54,6 +54,14 @@ TEST(StepTimeline, OfOneRankADeviceHasNoRanks) {
   EXPECT_TRUE(parse_timelines(json, program, "timeline.json")[0].ranks.empty());
 }
 
+TEST(StepTimeline, RefusesMoreDevicesThanTheProgramHas) {
+  const auto program = two_devices();
+  StepTimeline step = timeline_of(program);
+  step.timeline.devices.push_back(step.timeline.devices.front());
+  EXPECT_EQ(failure<InputError>([&] { parse_timelines(to_json({step}), program, "timeline.json"); }),
+            "timeline.json: step 7: has 3 devices; the program has 2");
+}
+
 TEST(StepTimeline, RefusesRanksThatAreNotAllThere) {
   const auto program = two_devices();
   const auto refusal = [&](const StepTimeline& step) {

@@ -250,6 +250,9 @@ std::string convert_data(const DataConversion& conversion) {
         conversion, tokenizer, documents, type, printable(source, 500), is_json_lines(conversion, source)};
     convert_source(encoder, texts[i].text(), writers, progress);
   }
+  if (writers.pair.tokens() == 0)
+    throw InputError(printable(conversion.sources.front(), 500) +
+                     (texts.size() > 1 ? " and the other files have" : " has") + " no text");
   writers.pair.commit(writers.mask.file());
   progress.finish();
   const files::MegatronWriter& writer = writers.pair;

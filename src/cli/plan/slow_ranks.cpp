@@ -36,6 +36,8 @@ std::vector<double> rank_times(const std::string& directory) {
   if (const auto text = files::read_text_if_there(summary, files::kLongestRecord))
     times = times_in_summary(*text, summary);
   if (times) return *times;
+  if (!fs::exists(metrics, error) && !fs::exists(summary, error))
+    throw InputError(directory + ": has neither " + files::kMetrics + " nor " + files::kSummary);
   throw NoAnswer(directory +
                  ": ranks cannot be compared: the run had one, its ranks do parts of each other's work "
                  "(schedule.exchange, parallel.ep), or it has done fewer than " +

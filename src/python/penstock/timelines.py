@@ -85,6 +85,9 @@ def _step(entry: Any, shape: Shape, origin: str) -> Step:
     if type(number) is not int:
         raise _core.InputError(f'{origin}: a step has no number "step"')
     where = f"{origin}: step {number}"
+    devices = entry.get("devices")
+    if isinstance(devices, list) and len(devices) > len(shape.ops):
+        raise _core.InputError(f"{where}: has {len(devices)} devices; the program has {len(shape.ops)}")
     times = [_times(_at(entry.get("devices"), rank), ops, f"{where}, rank {rank}") for rank, ops in enumerate(shape.ops)]
     exchange = [_spans(_at(entry.get("exchange"), rank), shape.exchanges, f"{where}, rank {rank}")
                 for rank in range(len(shape.ops))] if shape.exchanges else []

@@ -26,11 +26,16 @@ OrderedJson optional(const std::optional<double>& value) {
   return value ? OrderedJson(*value) : OrderedJson(nullptr);
 }
 
-// 0 if the line is not a step's metrics.
+// 0 if the line is not a step's metrics. Values that are not finite are null.
 std::int64_t step_of(std::string_view line) {
   const OrderedJson parsed = files::parse_or_discard<OrderedJson>(line);
-  const bool good = parsed.is_object() && parsed.contains("step") && parsed["step"].is_number_integer();
-  return good ? std::max<std::int64_t>(parsed["step"].get<std::int64_t>(), 0) : 0;
+  if (!parsed.is_object() || !parsed.contains("step") || !parsed["step"].is_number_integer()) return 0;
+  for (const char* key : {"loss", "grad_norm", "lr", "tokens", "step_s", "time", "tokens_per_second", "mfu",
+                          "bubble_fraction", "peak_bytes", "evaluation_loss"}) {
+    const auto value = parsed.find(key);
+    if (value != parsed.end() && !value->is_number() && !value->is_null()) return 0;
+  }
+  return std::max<std::int64_t>(parsed["step"].get<std::int64_t>(), 0);
 }
 
 struct KeptLines {
@@ -63,6 +68,14 @@ KeptLines lines_until(const std::string& path, std::int64_t last_step) {
   }
   if (kept.damaged > 1) kept.damage_remark += ", like " + counted(kept.damaged - 1, "later line");
   return kept;
+}
+
+// Keeps the file as it was, for a user who knows better; says so.
+std::string kept_damaged(const std::string& path) {
+  const std::string copy = path + ".damaged";
+  std::error_code error;
+  std::filesystem::copy_file(path, copy, std::filesystem::copy_options::overwrite_existing, error);
+  return error ? std::string() : "; the file as it was is kept as " + copy;
 }
 
 // Empty if there is a line for every step between `kept` and `next`.
@@ -171,6 +184,7 @@ MetricsFile::MetricsFile(std::string path, std::int64_t last_step, const std::st
     : path_(std::move(path)) {
   const bool is_there = std::filesystem::exists(path_);
   KeptLines kept = is_there && last_step > 0 ? lines_until(path_, last_step) : KeptLines();
+  if (kept.damaged > 0) kept.damage_remark += kept_damaged(path_);
   const bool adds = kept.last_step < last_step && !last_line.empty();
   const char* why = !is_there          ? "the file was gone"
                     : kept.damaged > 0 ? "damaged lines are left out"

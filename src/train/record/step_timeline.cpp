@@ -130,6 +130,10 @@ StepTimeline parse_step(const Json& entry, const schedule::Program& program, std
   }
   StepTimeline step{.step = entry["step"].get<std::int64_t>(), .timeline = {}};
   const Json devices = entry.value("devices", Json::array());
+  if (devices.is_array() && devices.size() > program.devices.size())
+    throw InputError(std::string(origin) + ": step " + std::to_string(step.step) + ": has " +
+                     std::to_string(devices.size()) + " devices; the program has " +
+                     std::to_string(program.devices.size()));
   for (std::size_t rank = 0; rank < program.devices.size(); ++rank) {
     const Json& pairs = devices.is_array() && rank < devices.size() ? devices[rank] : Json();
     const std::string place = place_of(origin, step.step, rank);
