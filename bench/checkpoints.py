@@ -48,7 +48,7 @@ def train(program, file, *words):
 
 
 class Steps:
-    """Of one run."""
+    """Step times of one run."""
 
     def __init__(self, lines):
         ends = [line["time"] for line in lines[WARM:]]

@@ -87,7 +87,7 @@ class Results:
         return Results(name, head.groupdict(), text[head.end():].strip("\n"))
 
     def after(self, parts, start, kind):
-        """The parts from the one that begins so, which is one only."""
+        """The parts from the only one that begins with `start`."""
         places = [i for i, part in enumerate(parts) if part.startswith(start)]
         if len(places) != 1:
             raise Wrong(f"{self.name} has {len(places) or 'no'} {kind} that begin with \"{start}\"; name one")

@@ -142,7 +142,7 @@ class Watch:
 
 
 def run_file(path, size, dtype, threads, steps, directory, micro_batches=None, model=(), **sections):
-    """That of a size, with further keys of its model; a part of its batch, where micro_batches says so."""
+    """Writes the run file of a size; `model` has further keys of the model, `micro_batches` limits the batch."""
     *sizes, seq_len, batch = SIZES[size]
     text = FOLDER / "peers-text.txt"
     if not text.exists():

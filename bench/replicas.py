@@ -48,7 +48,7 @@ def collective_seconds(directory):
 
 
 def run_halves(program, size, dtype, steps):
-    """One more step than is counted, so that neither is alone in one that is."""
+    """Runs one step more than is counted, so that both halves run during every counted step."""
     directories, micro_batches = [FOLDER / f"replicas-half-{i}" for i in range(2)], SIZES[size][7] // 2
     paths = [write(FOLDER / f"replicas-{size}-{dtype}-half-{i}.toml", size, dtype, steps + 1, directory, micro_batches)
              for i, directory in enumerate(directories)]

@@ -16,9 +16,9 @@ Bytes rounded(double bytes) { return static_cast<Bytes>(std::llround(std::min(by
 bool has_gelu(const Workload& workload) { return workload.model.family == Family::Gpt; }
 
 // One device's share of a layout. Logits are computed tile by tile.
-class Closed {
+class DeviceShare {
  public:
-  Closed(const Workload& workload, const Layout& layout)
+  DeviceShare(const Workload& workload, const Layout& layout)
       : layout_(layout),
         shape_(sim::shape_of_ranks(workload.model.shape, layout.mesh.tensor)),
         gelu_(has_gelu(workload)),
@@ -156,7 +156,7 @@ double stepped_parameters(const Layout& layout, const model::LocalParameters& pa
 }
 
 RecordSize record_size(const Workload& workload, const Layout& layout, double layers_per_chunk) {
-  return Closed(workload, layout).record(layers_per_chunk);
+  return DeviceShare(workload, layout).record(layers_per_chunk);
 }
 
 Bytes temporary_bytes(const Workload& workload, const Layout& layout) {
@@ -180,11 +180,11 @@ Bytes temporary_bytes(const Workload& workload, const Layout& layout) {
 }
 
 model::DeviceMemory device_memory(const Workload& workload, const Layout& layout, const DeviceLoad& load) {
-  const Closed closed(workload, layout);
+  const DeviceShare share(workload, layout);
   const model::Shape& shape = workload.model.shape;
   const double layers = load.layers / layout.chunks;
   const auto parameters = parameters_on_device(workload, layout, load.layers, load.embeddings);
-  const RecordSize record = closed.record(layers);
+  const RecordSize record = share.record(layers);
   const double gone = layout.offload * model::offloaded_records(load.records) * record.leaving;
   const double buffers = gone > 0 ? 2.0 * layout.offload * record.leaving : 0.0;
 
@@ -201,11 +201,11 @@ model::DeviceMemory device_memory(const Workload& workload, const Layout& layout
   memory.activations = rounded(load.records * record.total() - gone - buffers);
   memory.copies = rounded(buffers);
   memory.host = rounded(gone > 0 ? layout.offload * load.records * record.leaving : 0.0);
-  memory.weight_records = rounded(closed.weight_records(load, layers));
-  memory.kv_gradients = rounded(closed.kv_gradients(load, layers));
-  memory.logits = rounded(closed.logits(load, shape.vocab));
+  memory.weight_records = rounded(share.weight_records(load, layers));
+  memory.kv_gradients = rounded(share.kv_gradients(load, layers));
+  memory.logits = rounded(share.logits(load, shape.vocab));
   memory.transient = load.temporary;
-  memory.transfers = rounded((load.queued + 2.0) * closed.hidden());
+  memory.transfers = rounded((load.queued + 2.0) * share.hidden());
   return memory;
 }
 

@@ -80,15 +80,16 @@ std::vector<int> groups_to_try(ScheduleKind kind, const PipelineShape& shape);
 // slots.
 double ramp_slots(ScheduleKind kind, const PipelineShape& shape);
 
-// Transfers between neighbouring stages, one after another, that delay a step whose other transfers overlap
-// with compute: once along the pipeline and back, and once around it before every further turn of a
-// micro-batch on a chunk, unless slices take turns of more than p. `steady`: also those of the steady state
-// of 1f1b and seq1f1b, where each device waits for its round trip. As in simulation, but for breadth-first
-// and schedules that split the backward.
+// The number of transfers between neighbouring stages that delay a step whose other transfers overlap with
+// compute:
+// - one pass along the pipeline and back;
+// - one round before every further chunk of a micro-batch, unless slices take turns of more than p;
+// - with `steady`, those of the steady state of 1f1b and seq1f1b, where each device waits for its round trip.
+// Equals simulation, except for breadth-first and for schedules that split the backward.
 double exposed_transfers(ScheduleKind kind, const PipelineShape& shape, bool steady);
 
-// Share of slimpipe's slots in which attention is exchanged: where all devices run the same kind of work, on
-// slices of which some are longer than others by a slice, or, if only whole slices move, by two.
+// Fraction of slimpipe's slots in which attention is exchanged: all devices run the same kind of work there,
+// and the slices that they attend to differ by at least one, or by two if only whole slices move.
 double exchange_share(const PipelineShape& shape, bool whole_slices);
 
 }  // namespace penstock::plan

@@ -37,14 +37,18 @@ std::optional<Candidate> as_its_run(const Workload& workload, const Cluster& clu
 // Over all candidates that simulate_best tries, each counted once, with however many groups.
 inline constexpr std::int64_t kMostTriedActions = 2'000'000;
 
-// Simulates the candidates without exchange and the first `count` with it (all, if there are no others), with
-// the offload share of the closed form, and gives each the fastest group of slices. Skips long schedules, and
-// those beyond kMostTriedActions in all. Then predicts the memory of the `count` fastest as the trainer does,
-// and while none fits, of the next `count`; `any_offload` as in as_its_run. result.best becomes the
-// candidates that fit, by simulated step, then other candidates without exchange that the trainer does not
-// refuse, in closed form. Others with exchange are dropped, since its closed form is rough. If
-// result.best becomes empty, sets the nearest miss, or a refusal: the trainer's, or that all have exchange
-// and are too long to simulate.
+// Orders result.best by simulated steps:
+// 1. Simulates the candidates without exchange and the first `count` with it (all, if there are no others),
+//    with the offload share of the closed form, and gives each the fastest group of slices. Skips long
+//    schedules, and those beyond kMostTriedActions in all.
+// 2. Predicts the memory of the `count` fastest as the trainer does; while none fits, of the next `count`.
+//    `any_offload`: as in as_its_run.
+// 3. result.best becomes the candidates that fit, by simulated step, then the other candidates without
+//    exchange that the trainer does not refuse, in closed form. Others with exchange are dropped, since its
+//    closed form is rough.
+// 4. If nothing is left, sets the nearest miss, or a refusal: the trainer's, or that all have exchange and
+// are
+//    too long to simulate.
 void simulate_best(const Workload& workload, const Cluster& cluster, SearchResult& result, std::size_t count,
                    bool any_offload);
 

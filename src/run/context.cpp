@@ -71,16 +71,16 @@ model::ContextSplit context_split(const Options& options) {
   return split_of(options, options.parallel.cp_mode);
 }
 
-bool keys_in_two_runs(const Options& options) {
+bool keys_in_two_ranges(const Options& options) {
   return options.parallel.cp > 1 && options.parallel.cp_mode != "heads";
 }
 
 std::vector<std::string> context_modes(const Options& options) {
   const std::string& exchange = options.schedule.exchange;
-  const bool keys_in_one_run = options.data.mask == "documents" && exchange != "off" && exchange != "auto";
+  const bool keys_in_one_range = options.data.mask == "documents" && exchange != "off" && exchange != "auto";
   std::vector<std::string> modes;
   if (share_heads(options, options.parallel.cp)) modes.emplace_back("heads");
-  if (keys_in_one_run && !modes.empty()) return modes;
+  if (keys_in_one_range && !modes.empty()) return modes;
   if (mixed_heads(options) > 1) modes.emplace_back("mixed");
   modes.emplace_back("query");
   if (exchange == "off") modes.emplace_back("gather");

@@ -21,11 +21,11 @@ std::vector<model::TokenRange> cached_slices(const Run& run, int micro_batch);
 
 // Whether a rank's keys of a slice are two ranges of the sequence. A document may see only one of them, so no
 // other device computes attention to these keys when documents are masked.
-bool keys_in_two_runs(const Options& options);
+bool keys_in_two_ranges(const Options& options);
 
 // The modes that "auto" may become; modes that keep less and are most often faster come first. All ranks
 // split the heads if they can, else as many as can. With context exchange no mode keeps whole keys, and with
-// documents too none has keys in two ranges (keys_in_two_runs) if "heads" is possible.
+// documents too none has keys in two ranges (keys_in_two_ranges) if "heads" is possible.
 std::vector<std::string> context_modes(const Options& options);
 
 // Bytes that a rank receives with `mode` for one layer and the longest slice, forward and backward.

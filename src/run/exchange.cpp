@@ -183,7 +183,7 @@ void require_exchangeable(const Run& run) {
           " moves attention to other devices, while parallel.cp_mode = \"gather\" keeps all keys on every "
           "context rank: use cp_mode = \"query\" or \"heads\", or schedule.exchange = \"off\"");
   require(run.options.data.mask != "documents" || run.exchange == schedule::ExchangeMode::Off ||
-              !keys_in_two_runs(run.options),
+              !keys_in_two_ranges(run.options),
           "schedule.exchange = " + json_quote(run.options.schedule.exchange) +
               " with data.mask = \"documents\" needs contiguous keys, which "
               "parallel.cp_mode = " +

@@ -90,6 +90,8 @@ inline bool is_backward(OpKind kind) { return kind == OpKind::Backward || kind =
 inline bool adds_weight_gradients(OpKind kind) {
   return kind == OpKind::Backward || kind == OpKind::BackwardWeight;
 }
+// True for lanes on which an op starts when the previous one has finished.
+inline bool finishes_in_order(Lane lane) { return lane != Lane::Send && lane != Lane::Receive; }
 inline bool is_send(OpKind kind) { return lane_of(kind) == Lane::Send; }
 inline bool is_receive(OpKind kind) { return lane_of(kind) == Lane::Receive; }
 // True for transfers of embedded tokens or their gradients between stage 0's device and another one.

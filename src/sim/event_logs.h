@@ -41,8 +41,8 @@ class WholeLog {
 };
 
 // A ring with the events of the last kWindow ops of the list. holds() is false for older ops, whose events
-// are overwritten, and for the oldest op in the ring: the next op to begin overwrites it, but may have waited
-// for it.
+// are overwritten. It is false for the oldest op in the ring too: the next op to begin overwrites that one
+// while it may still wait for it.
 class RecentLog {
  public:
   explicit RecentLog(const schedule::DeviceProgram& list)

@@ -28,7 +28,7 @@ ExchangeRun::ExchangeRun(const Program& program, const Costs& costs)
   }
 }
 
-Simulation ExchangeRun::finish() {
+Simulation ExchangeRun::run() {
   for (int d = 0; d < program_.device_count(); ++d) happen({.what = Happening::What::Wake, .device = d});
   while (!agenda_.empty()) {
     allow_interruption();
@@ -244,7 +244,7 @@ std::vector<Stall> ExchangeRun::stalls() const {
 }
 
 Simulation simulate_exchange(const Program& program, const Costs& costs) {
-  return ExchangeRun(program, costs).finish();
+  return ExchangeRun(program, costs).run();
 }
 
 }  // namespace penstock::sim

@@ -28,7 +28,7 @@ Simulation simulate_exchange(const schedule::Program& program, const Costs& cost
 class ExchangeRun {
  public:
   ExchangeRun(const schedule::Program& program, const Costs& costs);
-  Simulation finish();
+  Simulation run();
 
  private:
   static constexpr Seconds kPending = -1;  // unknown so far; times are never negative

@@ -9,12 +9,12 @@
 
 namespace penstock::fuzz {
 
-// A pair of blocks that ran one after the other, with how often in the steps 1, 2, 3, 4, 8, 16, 32, 128
-// times; as a number that is the same in every process of a build.
+// A pair of basic blocks that ran one after the other, and how often (1, 2, 3, 4, 8, 16, 32, 128 times or
+// more). The number is the same in every process of a build.
 using Feature = std::uint32_t;
 
 void begin_coverage();
-// Of what ran since, ascending.
+// Features covered since begin_coverage(), ascending.
 std::vector<Feature> covered_features();
 
 // Inputs by the features that they were the first to reach.

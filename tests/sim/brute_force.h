@@ -115,9 +115,9 @@ inline schedule::Schedule random_schedule(std::mt19937& random) {
   return schedule;
 }
 
-// Start and end of every op of a program of compute and collectives alone, found like the above. Where
-// devices issue in order, an op waits until those before it are issued, compute is done, and collectives
-// before it on its lane have begun to meet.
+// Start and end of every op of a program that has only compute and collectives, as the longest paths of their
+// dependencies. A device issues in order: an op waits until all ops before it are issued, compute before it
+// is done, and collectives before it on its lane have begun to meet.
 using Times = std::vector<std::vector<std::pair<double, double>>>;  // [device][op]
 
 inline Times longest_path_of_meetings(const schedule::Program& program,

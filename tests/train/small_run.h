@@ -64,7 +64,7 @@ inline void draw_documents(reference::MicroBatch& batch, std::uint64_t seed) {
   }
 }
 
-// Of a micro-batch; where documents are packed each has its own.
+// Length of a micro-batch's sequences. With packed documents each micro-batch has its own.
 inline std::int64_t drawn_length(const run::DataOptions& data, std::uint64_t key) {
   if (data.packing == "concat") return data.seq_len;
   return 1 + static_cast<std::int64_t>(random_bits(key, 17) % static_cast<std::uint64_t>(data.seq_len));
@@ -93,7 +93,7 @@ inline train::StepTokens tokens_of(const std::vector<reference::MicroBatch>& bat
   return step;
 }
 
-// Those of one rank.
+// The tokens of one rank.
 inline train::StepTokens tokens_of(const run::Run& run, int rank,
                                    const std::vector<reference::MicroBatch>& batches) {
   train::StepTokens step = tokens_of(batches);
@@ -123,7 +123,7 @@ inline void put(reference::Weights& whole, const std::string& name, const nn::Pa
         .copy_(own.view({-1}).narrow(0, range.own_begin, range.count));
 }
 
-// The body on every rank of the run, with one thread each.
+// Runs `body` on every rank of the run, with one thread each.
 inline void on_ranks(const run::Run& run, const std::function<void(comm::Communicator&)>& body) {
   const auto with_one_thread = [&](comm::Communicator& world) {
     at::set_num_threads(1);
@@ -134,14 +134,14 @@ inline void on_ranks(const run::Run& run, const std::function<void(comm::Communi
   with_one_thread(*comm::make_single());
 }
 
-// What a run came to.
+// Result of a run.
 struct Trained {
   std::vector<double> losses;
   std::vector<double> norms;
   reference::Weights weights;  // masters by name; the output side of tied embeddings is lm_head.weight
 };
 
-// So many steps; `prepare` may change the stages of each rank before the first.
+// Runs `steps` steps; `prepare` may change the stages of each rank before the first.
 inline Trained train_steps(const run::Run& run, std::int64_t steps,
                            const std::function<void(std::map<int, nn::Stage>&)>& prepare = {}) {
   Trained trained;

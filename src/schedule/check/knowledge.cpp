@@ -9,9 +9,6 @@ namespace {
 
 std::size_t number_of(Lane lane) { return static_cast<std::size_t>(lane); }
 
-// True for lanes on which an op starts when the previous one has finished.
-bool finishes_in_order(Lane lane) { return lane != Lane::Send && lane != Lane::Receive; }
-
 }  // namespace
 
 Knowledge::Knowledge(const DeviceProgram& device) : device_(device) {

@@ -12,10 +12,7 @@ namespace {
 // A lane of a device, numbered across all devices.
 using LaneNumber = int;
 
-bool lane_finishes_in_order(LaneNumber lane) {
-  const auto kind = static_cast<Lane>(lane % kLanes);
-  return kind != Lane::Send && kind != Lane::Receive;
-}
+bool lane_finishes_in_order(LaneNumber lane) { return finishes_in_order(static_cast<Lane>(lane % kLanes)); }
 
 class ProgramRun {
  public:

@@ -13,13 +13,16 @@
 
 namespace penstock::sim {
 
-// Compute and copy ops take their time from the run; a collective of several devices counts from the arrival
-// of its last member. A message takes the minimum time of all messages of its size on its link, from the
-// start of the send to the arrival: later arrivals were noticed late by a receiver that was computing. A
-// message of another size, such as those of exchange, takes the time of the nearest size. Record bytes come
-// from `bytes`, which must outlive this. With exchange, an action's time is the sum of what its own device
-// and its partners computed of it. Its attention is the partners' time scaled up from their halves to all
-// halves that it read, at least the partners' time and at most the whole op. A partner's share is its time.
+// Costs from a measured step:
+// - Compute and copy ops take their measured time. A collective of several devices counts from the arrival of
+//   its last member.
+// - A message takes the minimum time, from the start of the send to the arrival, of all messages of its size
+//   on its link: later arrivals were noticed late by a receiver that was computing. A message of another
+//   size, such as those of exchange, takes the time of the nearest size.
+// - With exchange, an action's time is the sum of what its own device and its partners computed of it. Its
+//   attention is the partners' time, scaled up from their halves to all halves that it read, and at most the
+//   whole op. A partner's share is its time.
+// - Record bytes come from `bytes`, which must outlive this.
 class MeasuredCosts final : public Costs {
  public:
   // Throws InputError if the timeline does not match the program: another number of devices or ops, or an op

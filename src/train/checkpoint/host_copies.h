@@ -92,10 +92,10 @@ class HostCopies {
   std::vector<comm::Request> requests_;  // of the current round
 };
 
-// Returns for each rank the rank on another host that keeps its copy; nullopt if there is only one host. In
-// host order the keeper comes as many places later as the largest host has ranks, so every rank keeps one
-// copy. If that host has more than half of all ranks, the others split its copies. `hosts`: the ranks of each
-// host.
+// Returns for each rank the rank on another host that keeps its copy; nullopt if there is only one host.
+// `hosts`: the ranks of each host. With the ranks in host order, a rank's keeper is as many places further as
+// the largest host has ranks: so it is on another host, and every rank keeps one copy. If that host has more
+// than half of all ranks, the others split its copies.
 std::vector<std::optional<int>> keepers_of(const std::vector<std::vector<int>>& hosts);
 
 // Returns the directory for copies of the run in `output_directory` (path as rank 0 sees it), under `memory`,

@@ -4,7 +4,8 @@
 // do not depend on the number of replicas. Gradients of units with sharded weights (units.h) exist in full
 // from the first contribution until drop().
 //
-// A parameter has at most run::gradient_buffers buffers; those of units that do not pass stay allocated.
+// A parameter has at most run::gradient_buffers buffers; those of units without sharded weights stay
+// allocated.
 #pragma once
 
 #include <cstdint>
