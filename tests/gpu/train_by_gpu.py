@@ -164,7 +164,7 @@ OVER_NCCL = [("bf16", 4, "--parallel.pp", "2", "--parallel.tp", "2"), ("f64", 4,
 
 def check_nccl(gpu, folder):
     """The bits of ranks as threads, though the GPU's driver now and then waits for all that the GPU has been given."""
-    path = f"{pathlib.Path(GPU).parent / 'fake-nccl'}:{os.environ.get('LD_LIBRARY_PATH', '')}"
+    path = f"{pathlib.Path(gpu).parent / 'fake-nccl'}:{os.environ.get('LD_LIBRARY_PATH', '')}"
     for number, (precision, ranks, *words) in enumerate(OVER_NCCL):
         words = ["--train.precision", precision, "--train.timeout", "60", *words]
         threads = trained(gpu, folder, f"threads-{number}", "--ranks", str(ranks), *words)
