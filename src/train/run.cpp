@@ -149,7 +149,7 @@ class Run {
             .skipped_in_a_row = skipped_in_a_row_,
             .loss = summary_.loss,
             .evaluation_loss = summary_.evaluation_loss,
-            .settings = settings_of(run_, at::get_num_threads())};
+            .settings = settings_};
   }
 
   // The copy is made before the step's line is written, so it includes the line.
@@ -323,6 +323,7 @@ class Run {
   const RunObserver& observer_;
   const RunControl& control_;
   const TokenData::Part part_;
+  const Settings settings_ = settings_of(run_, at::get_num_threads());
   Trainer trainer_;
   ResidentAccount resident_;
   std::optional<StateKeeper> keeper_;

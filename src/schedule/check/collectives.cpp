@@ -156,7 +156,6 @@ class DeviceCollectives : DeviceJudge {
   std::map<int, UnitState> units_;
 };
 
-bool uses_collective_lane(const Op& op) { return lane_of(op.kind) == Lane::Collective; }
 bool reduces_replicas(const Op& op) {
   return op.kind == OpKind::ReduceGradients && op.group == mesh::Group::Replica;
 }
@@ -189,7 +188,7 @@ void find_bad_collectives(const OpTable& table, Findings& findings) {
       return std::ranges::any_of(device.ops, fits);
     });
   };
-  if (!any(uses_collective_lane)) return;
+  if (!any([](const Op& op) { return lane_of(op.kind) == Lane::Collective; })) return;
   const bool every_unit = any(reduces_replicas);
   for (int device = 0; device < table.program().device_count(); ++device)
     DeviceCollectives(table, device, findings).find(every_unit);
