@@ -173,7 +173,6 @@ std::vector<std::string> add_metrics(std::string_view text, const std::string& p
     }
   }
   std::erase_if(metrics, [](const report::Metric& metric) { return metric.values.empty(); });
-  if (metrics.empty() && left_out.empty()) left_out.push_back(path + " has no step's metrics");
   run.metrics = std::move(metrics);
   if (load) run.heat_maps.push_back(std::move(*load));
   return left_out;

@@ -120,6 +120,7 @@ std::vector<report::Run> runs_of_directory(const std::string& directory) {
   run.configuration = files::read_text(file(files::kRunFile), files::kLongestRecord);
   const files::MappedFile metrics(file(files::kMetrics));
   for (const std::string& line : add_metrics(metrics.text(), file(files::kMetrics), run)) tell(line);
+  if (run.metrics.empty()) tell(file(files::kMetrics) + " has no step's metrics");
   add_kernels(file(files::kProfile), run);
   add_summary(files::read_text(file(files::kSummary), files::kLongestRecord), file(files::kSummary), run);
   const std::string attempts = file(files::kAttempts);
