@@ -3,15 +3,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
-#include <numbers>
 
 #include "base/error.h"
 
 namespace penstock {
 namespace {
 
-constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15ull;
 constexpr int kRounds = 4;
 
 // Half the bits of the smallest power of four not below `size`.
@@ -22,12 +19,6 @@ int half_of(std::uint64_t size) {
 
 }  // namespace
 
-std::uint64_t mix(std::uint64_t value) {
-  value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9ull;
-  value = (value ^ value >> 27) * 0x94D049BB133111EBull;
-  return value ^ value >> 31;
-}
-
 std::uint64_t hash(std::string_view text) {
   std::uint64_t state = 0xCBF29CE484222325ull;
   for (const char c : text) state = (state ^ static_cast<unsigned char>(c)) * 0x100000001B3ull;
@@ -35,17 +26,6 @@ std::uint64_t hash(std::string_view text) {
 }
 
 std::uint64_t stream_key(std::uint64_t a, std::uint64_t b) { return mix(mix(a + kGolden) ^ b); }
-
-std::uint64_t random_bits(std::uint64_t key, std::uint64_t index) { return mix(key + (index + 1) * kGolden); }
-
-double uniform(std::uint64_t key, std::uint64_t index) {
-  return static_cast<double>(random_bits(key, index) >> 11) * 0x1p-53;
-}
-
-double normal(std::uint64_t key, std::uint64_t index) {
-  const double radius = std::sqrt(-2.0 * std::log(1.0 - uniform(key, 2 * index)));
-  return radius * std::cos(2.0 * std::numbers::pi * uniform(key, 2 * index + 1));
-}
 
 Permutation::Permutation(std::uint64_t size, std::uint64_t key)
     : size_(size), key_(key), half_bits_(half_of(size)) {}

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <set>
 #include <vector>
 
@@ -51,6 +52,23 @@ TEST(Random, DrawsNormalNumbersWithTheRightMoments) {
   EXPECT_NEAR(squares / kDraws, 1.0, 0.023);
   EXPECT_NEAR(fourths / kDraws, 3.0, 0.16);
   EXPECT_NEAR(neighbours / kDraws, 0.0, 0.016);
+}
+
+TEST(Random, FormsNormalNumbersAsTheLibraryWould) {
+  for (std::uint64_t i = 0; i < 100000; ++i) {
+    const double radius = std::sqrt(-2 * std::log(1 - uniform(3, 2 * i)));
+    EXPECT_NEAR(normal(3, i), radius * std::cos(2 * std::numbers::pi * uniform(3, 2 * i + 1)), 1e-14);
+  }
+}
+
+TEST(Random, FormsNormalNumbersAtTheEndsOfTheRange) {
+  constexpr std::uint64_t kMost = ~std::uint64_t{0};
+  const double greatest = std::sqrt(2 * 53 * std::numbers::ln2);
+  EXPECT_EQ(normal_number(0, 0), 0);  // the radius is 0
+  EXPECT_NEAR(normal_number(kMost, 0), greatest, 1e-14);
+  EXPECT_NEAR(normal_number(kMost, kMost), greatest, 1e-14);
+  for (const std::uint64_t quarter : {1, 2, 3})
+    EXPECT_NEAR(normal_number(kMost, quarter << 62), quarter == 2 ? -greatest : 0, 1e-14) << quarter;
 }
 
 TEST(Permutation, HitsEveryNumberOnceForEverySize) {

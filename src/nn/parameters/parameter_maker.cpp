@@ -9,8 +9,18 @@
 #include "backend/memory.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "nn/kernels/cpu/vectorised.h"
 
 namespace penstock::nn {
+namespace {
+
+template <class T>
+PENSTOCK_VECTORISED void fill_normal(T* values, std::int64_t count, std::uint64_t key, std::uint64_t first,
+                                     double deviation) {
+  for (std::int64_t i = 0; i < count; ++i) values[i] = static_cast<T>(deviation * normal(key, first + i));
+}
+
+}  // namespace
 
 at::ScalarType compute_type(model::Precision precision) {
   switch (precision) {
@@ -92,14 +102,10 @@ Parameter ParameterMaker::with_room(Parameter parameter) const {
 void ParameterMaker::fill(void* values, std::uint64_t key, const mesh::Range& range, double deviation) const {
   const bool wide = master_type_ == at::kDouble;
   at::parallel_for(0, range.count, 4096, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const double value = deviation * normal(key, static_cast<std::uint64_t>(range.begin + i));
-      if (wide) {
-        static_cast<double*>(values)[i] = value;
-      } else {
-        static_cast<float*>(values)[i] = static_cast<float>(value);
-      }
-    }
+    const auto fill_part = [&](auto* all) {
+      fill_normal(all + begin, end - begin, key, static_cast<std::uint64_t>(range.begin + begin), deviation);
+    };
+    wide ? fill_part(static_cast<double*>(values)) : fill_part(static_cast<float*>(values));
   });
 }
 
