@@ -28,7 +28,7 @@ void Ledger::remove(Category category, Bytes bytes) {
 Bytes Ledger::take_recent_peak() { return recent_peak_.exchange(live_total(), std::memory_order_relaxed); }
 
 void Ledger::reset_peaks() {
-  for (std::size_t index = 0; index < kCategories; ++index) {
+  for (std::size_t index = 0; index < kTensorCategories; ++index) {
     peak_[index].store(live_[index].load(std::memory_order_relaxed), std::memory_order_relaxed);
   }
   peak_total_.store(live_total(), std::memory_order_relaxed);

@@ -11,8 +11,8 @@
 namespace penstock::backend {
 
 using model::Category;
+using model::kTensorCategories;
 using model::name_of;
-inline constexpr int kCategories = 9;  // categories of tensors: all before Copies
 
 // Live and peak bytes of one rank. Any thread may add and remove.
 class Ledger {
@@ -31,7 +31,7 @@ class Ledger {
   Bytes take_recent_peak();
 
  private:
-  using Counters = std::array<std::atomic<Bytes>, kCategories>;
+  using Counters = std::array<std::atomic<Bytes>, kTensorCategories>;
   static Bytes load(const Counters& counters, Category category) {
     return counters[static_cast<std::size_t>(category)].load(std::memory_order_relaxed);
   }

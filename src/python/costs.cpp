@@ -15,6 +15,7 @@
 #include "python/bindings.h"
 #include "python/interruption.h"
 #include "python/values.h"
+#include "run/record/measured_run.h"
 #include "schedule/check/check.h"
 #include "schedule/program_words.h"
 #include "sim/costs/measured.h"
@@ -109,40 +110,18 @@ CostsValue parsed_costs(const std::string& text, const std::string& origin, cons
   return costs_value(sim::parse_cost_table(text, origin, sim::extent_of(schedule)));
 }
 
-// Reads a device's [exchange, start, end, waiting, processor, ...].
-std::vector<schedule::ExchangeSpan> spans_of(const std::vector<double>& numbers, const Program& program,
-                                             const std::string& origin) {
-  std::vector<schedule::ExchangeSpan> spans;
-  for (std::size_t i = 0; i + 4 < numbers.size(); i += 5) {
-    if (!(numbers[i] >= 0 && numbers[i] < static_cast<double>(program.exchanges.size())))
-      throw InputError(origin + ": the timeline has exchange " + number_or_name(numbers[i]) +
-                       ", which its program does not have");
-    spans.push_back({.exchange = static_cast<std::uint32_t>(numbers[i]),
-                     .start = numbers[i + 1],
-                     .end = numbers[i + 2],
-                     .waiting = numbers[i + 3] != 0,
-                     .processor = numbers[i + 4]});
-  }
-  return spans;
+run::MeasuredRun measured_run(const std::string& program, const std::string& program_file,
+                              const std::string& timeline, const std::string& timeline_file) {
+  return released([&] {
+    return run::parse_measured_run({program, program_file}, {timeline, timeline_file});
+  });
 }
 
-// `times` has [start, end, ...] over the ops of each device; `exchange` is as above, per device.
-CostsValue measured_costs(const Program& measured, const std::vector<std::vector<double>>& times,
-                          const std::vector<std::vector<double>>& exchange, const std::string& origin,
-                          const Schedule& schedule) {
-  schedule::require_legal(measured, origin);  // sim::average relies on that
-  schedule::Timeline timeline;
-  for (const std::vector<double>& device : times) {
-    auto& events = timeline.devices.emplace_back();
-    for (std::size_t i = 0; i + 1 < device.size(); i += 2) events.push_back({device[i], device[i + 1]});
-  }
-  const bool none = measured.exchanges.empty() && exchange.empty();
-  if (!none && exchange.size() != measured.devices.size())
-    throw InputError(origin + ": the timeline does not have the exchange of each device");
-  for (const std::vector<double>& device : exchange)
-    timeline.exchanges.push_back(spans_of(device, measured, origin));
+CostsValue measured_costs(const run::MeasuredRun& run, const std::string& origin, const Schedule& schedule) {
+  schedule::require_legal(schedule);
   sim::require_even_slices(schedule, "costs: " + origin);
-  return costs_value(sim::average(measured, timeline, sim::extent_of(schedule), "costs: " + origin));
+  return costs_value(
+      sim::average(run.program, run.typical_step().timeline, sim::extent_of(schedule), "costs: " + origin));
 }
 
 void add_values(nb::module_& module) {
@@ -158,6 +137,7 @@ void add_values(nb::module_& module) {
       .def_rw("visit", &sim::UnitTimes::visit)
       .def_rw("attention", &sim::UnitTimes::attention)
       .def_rw("layers", &sim::UnitTimes::layers);
+  nb::class_<run::MeasuredRun>(module, "MeasuredRun");
   nb::class_<Table>(module, "Table")
       .def(nb::init<>())
       .def_rw("seconds", &Table::seconds)
@@ -176,6 +156,7 @@ void add_costs(nb::module_& module) {
   module.def("unit_costs", &unit_costs);
   module.def("table_costs", &table_costs);
   module.def("parsed_costs", &parsed_costs);
+  module.def("measured_run", &measured_run);
   module.def("measured_costs", &measured_costs);
   module.def("function_costs",
              [](nb::callable function, const sim::UnitTimes& others, double offload, const Program& program) {

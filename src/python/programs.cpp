@@ -69,9 +69,6 @@ void add_programs(nb::module_& module) {
       .def("to_text", [](const Program& self) { return released([&] { return schedule::to_text(self); }); });
   module.def("lower", &lower_legal, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
   module.def("check_exchange", &check_exchange);
-  module.def("parse_program", [](const std::string& text, const std::string& origin) {
-    return released([&] { return std::make_shared<Program>(schedule::parse_program(text, origin)); });
-  });
   module.def("simulate", &simulate);
 }
 

@@ -16,11 +16,11 @@ void KeptSteps::keep(std::int64_t step, const Trainer& trainer, bool documents) 
   if (steps_.size() > (documents ? 1 : kMost)) steps_.pop_front();
 }
 
-std::vector<StepTimeline> KeptSteps::timelines(Trainer& trainer, const run::Run& run,
-                                               comm::World world) const {
+std::vector<run::StepTimeline> KeptSteps::timelines(Trainer& trainer, const run::Run& run,
+                                                    comm::World world) const {
   const comm::Pipeline pipeline = trainer.pipeline();
   const schedule::Program& program = trainer.plan().program;
-  std::vector<StepTimeline> timelines;
+  std::vector<run::StepTimeline> timelines;
   for (const Step& step : steps_)
     timelines.push_back({step.number, gather_events(program, step.events, step.exchanges, pipeline),
                          gather_memory(program, step.memory, pipeline),

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "comm/groups.h"
+#include "run/record/step_timeline.h"
 #include "train/record/step_profile.h"
-#include "train/record/step_timeline.h"
 #include "train/step/trainer.h"
 
 namespace penstock::train {
@@ -18,7 +18,7 @@ class KeptSteps {
   void keep(std::int64_t step, const Trainer& trainer, bool documents);
 
   // Gather all ranks' records on rank 0. Collective.
-  std::vector<StepTimeline> timelines(Trainer& trainer, const run::Run& run, comm::World world) const;
+  std::vector<run::StepTimeline> timelines(Trainer& trainer, const run::Run& run, comm::World world) const;
   std::vector<StepProfile> profiles(Trainer& trainer) const;
 
  private:
@@ -26,7 +26,7 @@ class KeptSteps {
     std::int64_t number = 0;
     std::vector<schedule::Event> events;
     std::vector<schedule::ExchangeSpan> exchanges;
-    std::vector<OpMemory> memory;
+    std::vector<run::OpMemory> memory;
     std::vector<Seconds> processor_seconds;
     std::vector<nn::KernelCall> calls;
   };

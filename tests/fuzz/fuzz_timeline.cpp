@@ -5,12 +5,10 @@
 
 #include "base/error.h"
 #include "fuzz/driver.h"
-#include "schedule/check/check.h"
-#include "schedule/program_text.h"
+#include "run/record/measured_run.h"
 #include "sim/costs/measured.h"
-#include "train/record/step_timeline.h"
 
-namespace penstock::train {
+namespace penstock::run {
 namespace {
 
 constexpr std::string_view kLine = "\n---\n";
@@ -18,9 +16,8 @@ constexpr std::string_view kLine = "\n---\n";
 void take(std::string_view input) {
   const std::size_t end = input.find(kLine);
   if (end == input.npos) throw InputError("one part");
-  const schedule::Program program = schedule::parse_program(input.substr(0, end), "fuzz");
-  if (!schedule::check(program).empty()) throw InputError("an illegal program");
-  const auto steps = parse_timelines(input.substr(end + kLine.size()), program, "fuzz");
+  const auto [program, steps, typical] =
+      parse_measured_run({input.substr(0, end), "fuzz"}, {input.substr(end + kLine.size()), "fuzz"});
   const std::string once = to_json(steps);
   if (to_json(parse_timelines(once, program, "fuzz")) != once)
     throw std::logic_error("printing and parsing are not inverse");
@@ -29,6 +26,6 @@ void take(std::string_view input) {
 }
 
 }  // namespace
-}  // namespace penstock::train
+}  // namespace penstock::run
 
-int main(int argc, char** argv) { return penstock::fuzz::fuzz_main(argc, argv, penstock::train::take); }
+int main(int argc, char** argv) { return penstock::fuzz::fuzz_main(argc, argv, penstock::run::take); }

@@ -212,9 +212,9 @@ class BadInput(unittest.TestCase):
             with open(path, "wb") as file:
                 file.write(b"0F0,\xe9\n")
             self.refused(path, lambda: penstock.Schedule.from_csv(path))
-            for name in ("program.txt", "timeline.json"):
+            for name, text in (("program.txt", b"\xe9"), ("timeline.json", b"{}")):
                 with open(os.path.join(folder, name), "wb") as file:
-                    file.write(b"\xe9")
+                    file.write(text)
             self.refused("program.txt", lambda: penstock.measured(folder))
 
     def test_a_list_may_change_while_it_is_read(self):

@@ -7,7 +7,6 @@ import tempfile
 import unittest
 
 import penstock
-import penstock.timelines
 from penstock import _core
 import program
 

@@ -17,7 +17,7 @@ namespace penstock::testing {
 
 // Peaks of one pipeline device: of each category, and of the sum.
 struct MeasuredPeaks {
-  std::array<Bytes, backend::kCategories> of{};
+  std::array<Bytes, model::kTensorCategories> of{};
   Bytes total = 0;
 
   Bytes operator[](model::Category category) const { return of[static_cast<std::size_t>(category)]; }

@@ -26,7 +26,7 @@ bool is_run(const std::string& path) {
 
 sim::CostTable costs_at(const std::string& path, const sim::TableExtent& extent) {
   if (!is_run(path)) return sim::parse_cost_table(files::read_text(path, kLongestSchedule), path, extent);
-  const MeasuredRun run = read_measured_run(path);
+  const run::MeasuredRun run = read_measured_run(path);
   return sim::average(run.program, run.typical_step().timeline, extent, "--costs " + path);
 }
 

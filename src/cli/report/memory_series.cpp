@@ -7,11 +7,11 @@ namespace penstock::cli {
 namespace {
 
 constexpr auto kTransient = static_cast<std::size_t>(model::Category::Transient);
-using ByCategory = std::array<Bytes, backend::kCategories>;
+using ByCategory = std::array<Bytes, model::kTensorCategories>;
 
 report::MemorySeries empty_series() {
   report::MemorySeries series;
-  for (int i = 0; i < backend::kCategories; ++i) {
+  for (int i = 0; i < model::kTensorCategories; ++i) {
     series.categories.emplace_back(model::name_of(static_cast<model::Category>(i)));
     series.bytes.emplace_back();
   }
@@ -79,7 +79,7 @@ std::vector<report::MemorySeries> measured_memory(const schedule::Program& progr
     for (std::size_t op = 0; op < ops.size(); ++op) {
       if (lane_of(ops[op].kind) != schedule::Lane::Compute) continue;
       const schedule::Event& event = step.result.timeline.devices[device][op];
-      const train::OpMemory& memory = step.memory[device][index++];
+      const run::OpMemory& memory = step.memory[device][index++];
       ByCategory during = before;
       const Bytes total = std::accumulate(before.begin(), before.end(), Bytes{0});
       during[kTransient] += std::max<Bytes>(0, memory.peak - total);

@@ -22,6 +22,7 @@
 #include "run/costs.h"
 #include "run/data_shares.h"
 #include "run/memory.h"
+#include "run/record/step_timeline.h"
 #include "run/replicas.h"
 #include "run/resolve/resolve.h"
 #include "run/settle.h"
@@ -33,7 +34,6 @@
 #include "sim/lowering.h"
 #include "train/machine_probe.h"
 #include "train/record/step_documents.h"
-#include "train/record/step_timeline.h"
 
 namespace penstock::cli {
 namespace {
@@ -270,19 +270,19 @@ Simulated simulate_run_directory(const SimulateFlags& flags, const std::vector<s
   const std::filesystem::path folder = flags.schedule.file;
   const auto file = [&](const char* name) { return (folder / name).string(); };
   const run::Run run = with_documents(laid_out_run(folder.string()), file(files::kDocuments));
-  MeasuredRun measured = read_measured_run(folder.string(), flags.processor_time);
+  run::MeasuredRun measured = read_measured_run(folder.string(), flags.processor_time);
   require_program_of(run, measured.program, file(files::kProgram));
   Simulated simulated{.program = std::move(measured.program), .typical = measured.typical};
   const auto bytes = run::costs_of(run, sim::assumed_hardware());
-  const train::StepTimeline& typical = measured.typical_step();
+  const run::StepTimeline& typical = measured.typical_step();
   sim::MeasuredCosts costs(simulated.program, typical.timeline, bytes.bytes());
   if (flags.processor_time) {
-    if (processor_seconds(typical) == 0)
+    if (run::processor_seconds(typical) == 0)
       throw InputError(file(files::kTimeline) + ": has no processor seconds; leave --processor-time out");
     costs.take_processor_seconds(simulated.program, typical.processor_seconds);
   }
   simulated.result = evaluate_changed(simulated.program, costs, flags);
-  for (const train::StepTimeline& step : measured.steps) {
+  for (const run::StepTimeline& step : measured.steps) {
     simulated.measured.push_back(
         {"step " + std::to_string(step.step),
          sim::account(simulated.program, step.timeline, bytes, {.memory_samples = flags.memory_samples}),

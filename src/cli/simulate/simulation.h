@@ -9,11 +9,11 @@
 #include "cli/input/schedule_flags.h"
 #include "cli/profile/speeds.h"
 #include "model/memory/table.h"
+#include "run/record/step_timeline.h"
 #include "run/run.h"
 #include "schedule/program.h"
 #include "sim/costs/unit.h"
 #include "sim/result.h"
-#include "train/record/op_memory.h"
 
 namespace penstock::cli {
 
@@ -30,10 +30,10 @@ struct SimulateFlags {
   std::optional<double> copy_gbps;  // copy rate in place of the machine's
   bool processor_time = false;      // for run directories: use the actions' processor seconds
   bool json = false;
-  std::string sweep;   // sweep.h
-  std::string plot;    // output path for the sweep's plot
-  std::string report;  // output path
-  std::string trace;   // output path
+  std::string sweep;            // sweep.h
+  std::string plot;             // output path for the sweep's plot
+  std::string report;           // output path
+  std::string trace;            // output path
   bool memory_samples = false;  // keep samples of memory over time, for a report or a trace
 };
 
@@ -41,8 +41,8 @@ struct SimulateFlags {
 struct MeasuredStep {
   std::string label;  // "step 12"
   sim::Result result;
-  std::vector<std::vector<train::OpMemory>> memory;  // from the allocator, [device][compute op]; may be empty
-  std::vector<std::vector<schedule::Event>> ranks;   // per rank, if several ranks form one device
+  std::vector<std::vector<run::OpMemory>> memory;   // from the allocator, [device][compute op]; may be empty
+  std::vector<std::vector<schedule::Event>> ranks;  // per rank, if several ranks form one device
 };
 
 struct Simulated {

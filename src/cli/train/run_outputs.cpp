@@ -72,7 +72,7 @@ void write_pages(const train::RunDirectory& directory) try {
 
 std::string profile_of(const schedule::Program& program, const train::RunOutcome& outcome) {
   Seconds compute = 0;
-  for (const train::StepTimeline& step : outcome.timelines) {
+  for (const run::StepTimeline& step : outcome.timelines) {
     for (std::size_t device = 0; device < step.timeline.devices.size(); ++device) {
       const std::vector<schedule::Event>& events = step.timeline.devices[device];
       for (std::size_t op = 0; op < events.size(); ++op) {

@@ -6,7 +6,7 @@ import math
 import os
 from typing import Any, Callable, Optional, Sequence, Union
 
-from . import _core, arguments, files, timelines
+from . import _core, arguments, files
 
 Number = Union[float, Sequence[float], Sequence[Sequence[float]], None]
 
@@ -18,14 +18,14 @@ OF_NUMBERS = ("copy", "visit", "attention", "layers")
 class Measured:
     """What the actions of a finished run took: made by penstock.measured(), given to Schedule.simulate()."""
 
-    def __init__(self, program: Any, times: list[list[float]], exchange: list[list[float]], origin: str):
-        self._program, self._times, self._exchange, self._origin = program, times, exchange, origin
+    def __init__(self, run: Any, origin: str):
+        self._run, self._origin = run, origin
 
     def __repr__(self) -> str:
         return f"<Measured costs of {self._origin}>"
 
     def core_table(self, schedule: Any) -> Any:
-        return _core.measured_costs(self._program, self._times, self._exchange, self._origin, schedule._core)
+        return _core.measured_costs(self._run, self._origin, schedule._core)
 
 
 def measured(directory: Union[str, os.PathLike]) -> Measured:
@@ -34,14 +34,9 @@ def measured(directory: Union[str, os.PathLike]) -> Measured:
     For schedules with as many devices, stages and slices; one without slices takes the sum over the slices.
     """
     directory = arguments.path("directory", directory)
-    text, path = files.read("directory", os.path.join(directory, "program.txt"))
-    program = _core.parse_program(text, path)
-    if program.devices == 0:
-        raise _core.InputError(f"{path}: has no device")
-    text, path = files.read("directory", os.path.join(directory, "timeline.json"), errors="strict")
-    steps = sorted(timelines.parse(text, program, path), key=lambda step: step.makespan)
-    typical = steps[(len(steps) - 1) // 2]
-    return Measured(program, typical.times, typical.exchange, arguments.printable(directory))
+    program = files.read("directory", os.path.join(directory, "program.txt"))
+    timeline = files.read("directory", os.path.join(directory, "timeline.json"), errors="strict")
+    return Measured(_core.measured_run(*program, *timeline), arguments.printable(directory))
 
 
 def program_and_costs(costs: Any, numbers: dict[str, Any], lower: Callable[[Any], Any], offload: float,

@@ -58,8 +58,9 @@ std::vector<std::vector<schedule::Event>> gather_rank_events(const schedule::Pro
   });
 }
 
-std::vector<std::vector<OpMemory>> gather_memory(const schedule::Program& program,
-                                                 const std::vector<OpMemory>& mine, comm::Pipeline pipeline) {
+std::vector<std::vector<run::OpMemory>> gather_memory(const schedule::Program& program,
+                                                      const std::vector<run::OpMemory>& mine,
+                                                      comm::Pipeline pipeline) {
   return gather_lists(mine, pipeline, [&](std::size_t rank) { return compute_ops(program.devices[rank]); });
 }
 
@@ -72,15 +73,15 @@ std::vector<std::vector<Seconds>> gather_processor_seconds(const schedule::Progr
 std::vector<BytesByCategory> gather_peaks(const mesh::Mesh& mesh, const backend::Ledger& mine,
                                           const AwayBytes& away, comm::World world) {
   constexpr std::array kMore{"total", "host", "disk"};
-  using Peaks = std::array<std::int64_t, backend::kCategories + kMore.size()>;
+  using Peaks = std::array<std::int64_t, model::kTensorCategories + kMore.size()>;
   Peaks own{};
-  for (int i = 0; i < backend::kCategories; ++i) own[i] = mine.peak(static_cast<model::Category>(i));
+  for (int i = 0; i < model::kTensorCategories; ++i) own[i] = mine.peak(static_cast<model::Category>(i));
   const std::array more{mine.peak_total(), away.host, away.disk};
-  std::ranges::copy(more, own.begin() + backend::kCategories);
+  std::ranges::copy(more, own.begin() + model::kTensorCategories);
   std::vector<Peaks> all(static_cast<std::size_t>(world->size()));
   world->all_gather(comm::bytes_of(own), std::as_writable_bytes(std::span(all)));
 
-  const auto total = [](const Peaks& rank) { return rank[backend::kCategories]; };
+  const auto total = [](const Peaks& rank) { return rank[model::kTensorCategories]; };
   std::vector<BytesByCategory> peaks;
   for (std::int64_t device = 0; device < mesh.pipeline; ++device) {
     const auto first = all.begin() + device * mesh.ranks_per_stage();
@@ -88,11 +89,11 @@ std::vector<BytesByCategory> gather_peaks(const mesh::Mesh& mesh, const backend:
         *std::max_element(first, first + mesh.ranks_per_stage(),
                           [&](const Peaks& a, const Peaks& b) { return total(a) < total(b); });
     BytesByCategory named;
-    for (int i = 0; i < backend::kCategories; ++i) {
+    for (int i = 0; i < model::kTensorCategories; ++i) {
       named.emplace_back(model::name_of(static_cast<model::Category>(i)), rank[i]);
     }
     for (std::size_t i = 0; i < kMore.size(); ++i)
-      named.emplace_back(kMore[i], rank[backend::kCategories + i]);
+      named.emplace_back(kMore[i], rank[model::kTensorCategories + i]);
     peaks.push_back(std::move(named));
   }
   return peaks;

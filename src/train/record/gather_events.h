@@ -27,8 +27,9 @@ std::vector<std::vector<schedule::Event>> gather_rank_events(const schedule::Pro
                                                              const mesh::Mesh& mesh, comm::World world);
 
 // Each rank's memory at the ends of its compute ops, on rank 0; empty on the others. Collective.
-std::vector<std::vector<OpMemory>> gather_memory(const schedule::Program& program,
-                                                 const std::vector<OpMemory>& mine, comm::Pipeline pipeline);
+std::vector<std::vector<run::OpMemory>> gather_memory(const schedule::Program& program,
+                                                      const std::vector<run::OpMemory>& mine,
+                                                      comm::Pipeline pipeline);
 
 // Processor seconds of each rank's ops, on rank 0; empty on the others. Collective.
 std::vector<std::vector<Seconds>> gather_processor_seconds(const schedule::Program& program,

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "run/record/step_timeline.h"
 #include "run/run.h"
 #include "train/record/metrics.h"
 #include "train/record/run_directory.h"
 #include "train/record/step_documents.h"
 #include "train/record/step_profile.h"
-#include "train/record/step_timeline.h"
 
 namespace penstock::train {
 
@@ -25,7 +25,7 @@ struct RunOutcome {
   Summary summary;
   std::optional<schedule::Program> program;  // the last step's, if every step has its own
   std::optional<StepDocuments> documents;    // the last step's, if sequences have several
-  std::vector<StepTimeline> timelines;       // of the last few steps; with documents only the last
+  std::vector<run::StepTimeline> timelines;  // of the last few steps; with documents only the last
   std::vector<StepProfile> profiles;         // of the same steps; empty without RunControl::profile
   std::string weights_file;
 };

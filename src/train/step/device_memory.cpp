@@ -22,7 +22,7 @@ std::string settings_within(const run::Run& run, Bytes room) {
 
 RunError out_of_device_memory(const run::Run& run, const backend::Ledger& ledger) {
   std::vector<std::string> held;
-  for (int i = 0; i < backend::kCategories; ++i) {
+  for (int i = 0; i < model::kTensorCategories; ++i) {
     const auto category = static_cast<model::Category>(i);
     if (const Bytes bytes = ledger.live(category); bytes > 0)
       held.push_back(print_bytes(bytes) + " of " + std::string(model::name_of(category)));

@@ -55,7 +55,7 @@ struct StepResult {
   std::vector<double> loss_sums;
   std::vector<schedule::Event> events;  // one per op, seconds since the step began here
   backend::DeviceClock clock;           // of the events
-  std::vector<OpMemory> memory;         // one per op of the compute lane, in order; empty without a ledger
+  std::vector<run::OpMemory> memory;    // one per op of the compute lane, in order; empty without a ledger
 
   // Processor time of this rank's thread for each op: the op's duration when no other rank shares the core.
   // Time of the rank's other threads is not included. Transfers have 0.

@@ -63,7 +63,7 @@ class Trainer {
   // Records of this rank's latest step.
   const std::vector<schedule::Event>& events() const { return events_; }
   const std::vector<schedule::ExchangeSpan>& exchanges() const { return exchanges_; }
-  const std::vector<OpMemory>& memory() const { return memory_; }
+  const std::vector<run::OpMemory>& memory() const { return memory_; }
   std::vector<nn::KernelCall> kernel_calls() const { return profile_.calls(); }  // when profiling
   const std::vector<Seconds>& processor_seconds() const { return processor_seconds_; }
   // This rank's time for backward actions over their analytic cost on an assumed machine: comparable between
@@ -131,7 +131,7 @@ class Trainer {
   Bytes away_peak_ = 0;
   std::vector<schedule::Event> events_;
   std::vector<schedule::ExchangeSpan> exchanges_;
-  std::vector<OpMemory> memory_;
+  std::vector<run::OpMemory> memory_;
   nn::Profile profile_;
   std::vector<Seconds> processor_seconds_;
   std::optional<Seconds> work_;  // expected backward time of this device

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/record/step_timeline.h"
+#include "run/record/step_timeline.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include "schedule/generators/generator.h"
 #include "schedule/passes/lower.h"
 
-namespace penstock::train {
+namespace penstock::run {
 namespace {
 
 schedule::Program two_devices() { return lower(generate("1f1b", schedule::request(2, 3, 1, 0)), {}); }
@@ -80,4 +80,4 @@ TEST(StepTimeline, RefusesRanksThatAreNotAllThere) {
 }
 
 }  // namespace
-}  // namespace penstock::train
+}  // namespace penstock::run

@@ -5,22 +5,29 @@
 // ...], ...], ...]}, ...]}. Times are in seconds since the step began, one entry per op of the device's list
 // in program.txt; compute ops may have a third number, the processor seconds of the rank's thread. "memory"
 // has bytes per op of the device's compute lane: the peak total since the previous one ended, then the live
-// bytes by category (backend/ledger.h). Programs with exchange add "exchange": [[[exchange, start, end,
-// waiting, processor seconds], ...], ...], the spans of each device (schedule/timeline.h), waiting 0 or 1.
-// All this is for the first pipeline. If several ranks form one device: "ranks": [[[start, end], ...], ...],
-// the ops of every rank, device by device.
+// bytes by category (model/memory/category.h). Programs with exchange add "exchange": [[[exchange, start,
+// end, waiting, processor seconds], ...], ...], the spans of each device (schedule/timeline.h), waiting 0
+// or 1. All this is for the first pipeline. If several ranks form one device: "ranks": [[[start, end], ...],
+// ...], the ops of every rank, device by device.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "model/memory/category.h"
 #include "schedule/program.h"
 #include "schedule/timeline.h"
-#include "train/record/op_memory.h"
 
-namespace penstock::train {
+namespace penstock::run {
+
+// Memory of one compute op.
+struct OpMemory {
+  std::array<Bytes, model::kTensorCategories> live{};  // [category], at the op's end
+  Bytes peak = 0;                                      // peak total since the end of the previous compute op
+};
 
 struct StepTimeline {
   std::int64_t step = 0;
@@ -37,4 +44,4 @@ std::string to_json(const std::vector<StepTimeline>& steps);
 std::vector<StepTimeline> parse_timelines(std::string_view json, const schedule::Program& program,
                                           std::string_view origin);
 
-}  // namespace penstock::train
+}  // namespace penstock::run

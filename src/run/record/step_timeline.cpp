@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/record/step_timeline.h"
+#include "run/record/step_timeline.h"
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "files/strict_json.h"
 
-namespace penstock::train {
+namespace penstock::run {
 namespace {
 
 using Json = nlohmann::json;
@@ -218,4 +217,4 @@ std::vector<StepTimeline> parse_timelines(std::string_view json, const schedule:
   return steps;
 }
 
-}  // namespace penstock::train
+}  // namespace penstock::run

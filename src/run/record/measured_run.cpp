@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/record/measured_run.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include "base/error.h"
+#include "schedule/check/check.h"
+#include "schedule/program_text.h"
+
+namespace penstock::run {
+namespace {
+
+std::size_t median_step(const std::vector<StepTimeline>& steps, bool processor_time) {
+  std::vector<std::size_t> order(steps.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::sort(order, {}, [&](std::size_t step) {
+    return processor_time ? processor_seconds(steps[step]) : steps[step].timeline.makespan();
+  });
+  return order[(order.size() - 1) / 2];
+}
+
+}  // namespace
+
+Seconds processor_seconds(const StepTimeline& step) {
+  Seconds sum = 0;
+  for (const auto& device : step.processor_seconds) sum += std::reduce(device.begin(), device.end());
+  return sum;
+}
+
+MeasuredRun parse_measured_run(const NamedText& program, const NamedText& timeline, bool processor_time) {
+  MeasuredRun run;
+  const std::string name(program.name);
+  run.program = schedule::parse_program(program.text, name);
+  if (run.program.devices.empty()) throw InputError(name + ": has no device");
+  schedule::require_legal(run.program, name);  // simulations rely on it
+  run.steps = parse_timelines(timeline.text, run.program, timeline.name);
+  run.typical = median_step(run.steps, processor_time);
+  return run;
+}
+
+}  // namespace penstock::run
