@@ -174,6 +174,17 @@ TEST_F(ActionMemory, IsWhatTheAllocatorSeesForEveryPresetPrecisionAndBackward) {
   }
 }
 
+TEST_F(ActionMemory, IsWhatTheAllocatorSeesOfOneKeyHead) {
+  for (const Precision precision : {Precision::F64, Precision::F32, Precision::BF16}) {
+    for (const std::int64_t sequences : {1, 3}) {
+      for (const model::Policy policy : {model::Policy::None, model::Policy::Full}) {
+        for (const bool split : {false, true})
+          Watched({precision, 1, sequences, Slices{70, 70, 69}, keep_of(policy), split}).run();
+      }
+    }
+  }
+}
+
 TEST_F(ActionMemory, IsWhatTheAllocatorSeesForAnyLegalSet) {
   for (std::uint64_t draw = 0; draw < 40; ++draw) {
     KeepSet keep{static_cast<std::uint16_t>(random_bits(7, draw))};

@@ -90,8 +90,10 @@ class Action : LayerForward {
     return size_.sequences > 1 && sliced ? rows_ * kTokenIdBytes : 0;
   }
   Bytes accumulator_half() const { return rows_ * shape_.kv_width() * accumulator_; }
-  // The gradient of the values is the accumulator itself if type and layout match.
-  bool values_shared() const { return !setting_.narrow() && !setting_.tiled_attention && !in_context(); }
+  // The gradient of the values is the accumulator itself if type and layout match. Our own kernel's rows are
+  // ordered by head, then by token.
+  bool values_shared() const { return !setting_.narrow() && !in_context() && !reorders_values(); }
+  bool reorders_values() const { return setting_.tiled_attention && shards_.front().kv_heads > 1; }
 
   // The input from another stage: a tensor of this device (temporary), or a message (not a temporary).
   void begin(bool temporary) {
@@ -174,7 +176,7 @@ class Action : LayerForward {
     tape_.take(copies);
     const Bytes gradient = attend_backward(tape_, setting_, attention, size_.last_slice);
     tape_.take(query + (values_shared() ? 1 : 2) * key);
-    if (setting_.narrow() && setting_.tiled_attention) tape_.touch(key);  // reordered
+    if (setting_.narrow() && reorders_values()) tape_.touch(key);
     return query + copies + gradient;
   }
 

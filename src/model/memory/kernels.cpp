@@ -134,6 +134,9 @@ void attend_causal(Tape& tape, const KernelSetting& setting, const AttentionSize
   tape.give(member);
 }
 
+// LibTorch's kernel orders rows by token, then by head; a single head's are in both orders.
+bool has_strided_folds(const AttentionSize& size) { return size.group() > 1 && size.kv_heads > 1; }
+
 void attend_chunk(Tape& tape, const KernelSetting& setting, const AttentionSize& size, const Parts& parts,
                   Tokens keys) {
   tape.take(parts.output + parts.log_sum_exp);
@@ -143,7 +146,7 @@ void attend_chunk(Tape& tape, const KernelSetting& setting, const AttentionSize&
     tape.touch(gpu_forward_scratch(setting, size));
   } else {
     tape.touch(forward_scratch(setting, size.group() * size.tokens, keys, size.head_dim));
-    if (size.group() > 1) tape.touch(parts.output);  // folded queries are put back in order
+    if (has_strided_folds(size)) tape.touch(parts.output);  // folded queries are put back in order
   }
   tape.give(parts.output + parts.log_sum_exp);
 }
@@ -194,7 +197,7 @@ void attend_backward_chunk(Tape& tape, const KernelSetting& setting, const Atten
     tape.touch(parts.gpu_scratch);
   } else {
     // Folded queries: a strided operand is copied, and the gradient is put back in order.
-    const Bytes copy = size.group() > 1 ? parts.output : 0;
+    const Bytes copy = has_strided_folds(size) ? parts.output : 0;
     tape.touch(copy + backward_scratch(setting, size.group() * size.tokens, length, size.head_dim));
   }
   const bool own = parts.wide;
