@@ -77,7 +77,7 @@ class Request {
     virtual ~State() = default;
     virtual bool test() = 0;  // progress without blocking; true when done
     virtual void wait() = 0;  // until done, the timeout, or an abort
-    // Grows while the message moves, if the transport sees that.
+    // Grows while the message moves, if the transport sees that, and while it waits for this rank's own GPU.
     virtual std::int64_t progress() const { return 0; }
   };
   Request() = default;

@@ -203,6 +203,7 @@ void ShareLane::wait(Ticket ticket, const std::function<bool()>& meanwhile) {
   Deadline deadline(timeout_);
   Backoff backoff;
   std::optional<WaitScope> waiting;
+  std::int64_t before = 0;  // progress of the message that is waited for
   while (!done(ticket)) {
     bool moved = advance();
     if (!done(ticket) && meanwhile) moved |= as_part_of(std::string(operations_.front().name), meanwhile);
@@ -212,8 +213,9 @@ void ShareLane::wait(Ticket ticket, const std::function<bool()>& meanwhile) {
       backoff.restart();
       continue;
     }
-    const Message& message = pieces_.front().parts.front().message;
+    const auto& [request, message] = pieces_.front().parts.front();
     if (!waiting) waiting.emplace(message);
+    if (const std::int64_t now = request.progress(); std::exchange(before, now) != now) deadline.restart();
     if (deadline.passed())
       throw RunError(operations_.front().name + ": " + timed_out(message, timeout_).what());
     backoff.pause();

@@ -14,6 +14,7 @@
 #include "comm/fake_nccl.h"
 #include "comm/gpu_laws.h"
 #include "comm/lagging_gpu.h"
+#include "comm/share_lane.h"
 #include "comm/threads.h"
 #include "failure.h"
 
@@ -158,6 +159,31 @@ TEST_F(GpuRanks, NothingIsSentBeforeTheReceiversGpuHasReachedTheReceive) {
       world.send(bytes_of(word), 1, 1).wait();
       EXPECT_TRUE(gone_by_polling(sent));
     }
+  });
+}
+
+// Hosts issue far ahead: a GPU's work before a message may take longer than a wait for another rank may.
+TEST_F(GpuRanks, ATimeoutBeginsWhenTheOwnGpuHasReachedTheMessage) {
+  constexpr Seconds kTimeout = 0.5;
+  const auto work = [&] { gpu_.issue([] { std::this_thread::sleep_for(std::chrono::seconds(1)); }); };
+  on_ranks(2, [&](Communicator& world) {
+    const int other = 1 - world.rank();
+    const ShareLane::Limits limits{.piece = 64, .window = 2};
+    const std::span<float> mine = numbers(), theirs = numbers();
+    const auto room = numbers(static_cast<std::size_t>(ShareLane::room_for(limits, 2, kCount / 2)));
+    ShareLane lane(Type::F32, bytes(room), limits, 3, kTimeout);
+    world.set_timeout(kTimeout);
+    fill(mine, static_cast<float>(1 + world.rank()));
+    work();
+    Request received = world.receive(bytes(theirs), other, 0), sent = world.send(bytes(mine), other, 0);
+    received.wait();
+    sent.wait();
+    EXPECT_EQ(read(theirs), std::vector<float>(kCount, static_cast<float>(1 + other)));
+    work();
+    lane.wait(lane.sum(world, {{bytes(mine).data(), {{0, kCount / 2}, {kCount / 2, kCount / 2}}}}, "the sum"),
+              {});
+    EXPECT_EQ(read(mine)[static_cast<std::size_t>(world.rank()) * kCount / 2], 3.0f);
+    world.set_timeout(120);
   });
 }
 

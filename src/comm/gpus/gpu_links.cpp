@@ -115,6 +115,8 @@ bool GpuLinks::done(const Transfer& transfer) {
   return false;
 }
 
+bool GpuLinks::reached(const Transfer& transfer) { return backend::device_memory()->passed(transfer.ready); }
+
 void GpuLinks::tell(int rank, const Notice& notice) {
   const Unnoted unnoted;
   Told& told = told_.emplace_back(Told{notice, {}});
@@ -126,7 +128,7 @@ void GpuLinks::tell(int rank, const Notice& notice) {
 void GpuLinks::ask_for(const LaneKey& key, Lane& lane) {
   for (; lane.told < lane.posted.size(); ++lane.told) {
     const Transfer& transfer = *lane.posted[lane.told];
-    if (!backend::device_memory()->passed(transfer.ready)) return;
+    if (!reached(transfer)) return;
     tell(key.peer, {Notice::Kind::Asked, key.group, key.channel, transfer.message.bytes});
   }
 }
@@ -167,7 +169,7 @@ void GpuLinks::heed(int rank, Peer& peer) {
 bool GpuLinks::launch(const LaneKey& key, Lane& lane) {
   if (lane.posted.empty() || lane.asked.empty()) return false;
   const std::shared_ptr<Transfer> transfer = lane.posted.front();
-  if (!backend::device_memory()->passed(transfer->ready)) return false;
+  if (!reached(*transfer)) return false;
   const Bytes bytes = transfer->message.bytes;
   if (lane.asked.front() == bytes) {
     give(*transfer);

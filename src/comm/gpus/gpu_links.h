@@ -62,6 +62,9 @@ class GpuLinks {
   // Whether the GPU has moved the message. A receiver throws RunError if the lengths differ.
   static bool done(const Transfer& transfer);
 
+  // Whether the GPU has finished the work that this rank issued before the message.
+  static bool reached(const Transfer& transfer);
+
   // Waits until all ranks linked with this one close their links.
   void close(Seconds timeout);
   // Call when a rank is lost. Does not wait.
