@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "backend/copy.h"
 #include "backend/device.h"
 #include "backend/memory.h"
 #include "base/clock.h"
@@ -161,6 +162,8 @@ void Interpreter::carry_out(std::uint32_t index) {
       return reduce_gradients(index);
     case OpKind::OptimizerStep:
       end_exchange();
+      wait_for_sends();        // a host that waits for its GPU sends nothing
+      backend::synchronize();  // a host far ahead of its GPU would take the others for stuck
       parts_.sum_losses(result_.loss_sums = loss_sums());
       restart_clocks(index);  // a rank that came early has waited for the last one there
       parts_.optimizer_step();
