@@ -119,6 +119,10 @@ class Trainer {
   std::unique_ptr<Optimizer> optimizer_;
   Units units_;
   std::optional<GradientBuffers> gradients_;
+  // If records are offloaded. Destroyed after what has messages under way: freeing pinned memory waits for
+  // the GPU, which after the loss of a rank waits for that rank until the messages are withdrawn.
+  std::unique_ptr<OffloadStore> store_;
+  std::unique_ptr<Offloader> offloader_;
   std::unique_ptr<ReplicaLane> replicas_;        // if there are several replicas
   std::unique_ptr<comm::Communicator> polling_;  // the pipeline's, whose waits advance that lane
   std::optional<backend::SideStream> side_;      // the exchange server's; one for all steps
@@ -126,8 +130,6 @@ class Trainer {
       exchange_server_;  // if the program has exchange; before the interpreter that uses it
   std::unique_ptr<Interpreter> training_;
   std::unique_ptr<Interpreter> evaluating_;
-  std::unique_ptr<OffloadStore> store_;   // if records are offloaded
-  std::unique_ptr<Offloader> offloader_;  // the same
   Bytes away_peak_ = 0;
   std::vector<schedule::Event> events_;
   std::vector<schedule::ExchangeSpan> exchanges_;
