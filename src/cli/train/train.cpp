@@ -228,7 +228,11 @@ Exit train_under_mpi(const TrainFlags& flags) {
   comm::RankNames names;
   comm::run_mpi(
       [&](comm::Communicator& world) {
-        const auto train = [&](comm::Communicator& ranks) { return train_as_world(flags, ranks, names); };
+        const auto train = [&](comm::Communicator& ranks) {
+          const Exit done = train_as_world(flags, ranks, names);
+          if (ranks.rank() > 0) ranks.set_timeout(0);  // rank 0 may still sample and report
+          return done;
+        };
         world.set_timeout(patience);
         // First, since the meaning of messages may differ between builds.
         const Refusal refusal = agree(refusal_of([&] { require_one_program(world); }), world);
@@ -239,7 +243,6 @@ Exit train_under_mpi(const TrainFlags& flags) {
         const int needed = ranks_needed(flags.source, world);
         if (needed == world.size()) {
           exit_code = by_gpus(world, train);
-          if (world.rank() > 0) world.set_timeout(0);  // rank 0 may still sample and report
           return;
         }
         const run::Options options = read_source(flags.source);
