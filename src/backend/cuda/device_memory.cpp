@@ -2,6 +2,7 @@
 #include "backend/cuda/device_memory.h"
 
 #include <ATen/core/CachingHostAllocator.h>
+#include <ATen/cuda/PeerToPeerAccess.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <c10/cuda/CUDAEvent.h>
@@ -10,6 +11,7 @@
 #include <c10/cuda/CUDAStream.h>
 
 #include <exception>
+#include <mutex>
 
 #include "backend/account.h"
 #include "backend/copy.h"
@@ -19,6 +21,21 @@ namespace penstock::backend {
 namespace {
 
 using Event = c10::cuda::CUDAEvent;
+
+// Gives this thread's GPU access to the memory of another one that holds the address, if the machine allows
+// it. Copies between GPUs without access go through the host's memory.
+void reach(const void* address) {
+  cudaPointerAttributes attributes{};
+  C10_CUDA_CHECK(cudaPointerGetAttributes(&attributes, address));
+  const auto own = compute_device().index(), other = static_cast<c10::DeviceIndex>(attributes.device);
+  if (attributes.type != cudaMemoryTypeDevice || other == own) return;
+  static std::mutex mutex;  // LibTorch keeps its answers without one
+  const std::lock_guard lock(mutex);
+  try {
+    at::cuda::get_p2p_access(own, other);
+  } catch (const c10::Error&) {  // a GPU has access to a few others only; LibTorch does not ask again
+  }
+}
 
 class GpuMemory final : public DeviceMemory {
  public:
@@ -40,7 +57,11 @@ class GpuMemory final : public DeviceMemory {
   void wait_for(const Point& point) override { static_cast<Event*>(point.get())->synchronize(); }
   bool passed(const Point& point) override { return static_cast<Event*>(point.get())->query(); }
 
-  void copy(void* to, const void* from, std::size_t bytes) override { copy_bytes(to, from, bytes); }
+  void copy(void* to, const void* from, std::size_t bytes) override {
+    reach(to);
+    reach(from);
+    copy_bytes(to, from, bytes);
+  }
 
   void add(void* into, const void* from, std::size_t count, std::size_t element) override {
     const auto options = on_device(element == sizeof(float) ? at::kFloat : at::kDouble);
