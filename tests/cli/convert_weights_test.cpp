@@ -81,6 +81,20 @@ TEST(ConvertWeights, GoesToOurFormAndBackWithTheSameBits) {
   EXPECT_EQ(files::read_config_extras(scratch / "back").positions, 1024);
 }
 
+TEST(ConvertWeights, AreFoundByAFileNameAloneInTheWorkingFolder) {
+  const Scratch scratch;
+  write_folder(scratch / "there");
+  const fs::path before = fs::current_path();
+  fs::current_path(scratch / "there");
+  EXPECT_NO_THROW(convert_weights({.source = "model.safetensors", .target = scratch / "ours"}));
+  fs::remove("config.json");
+  const auto refused =
+      failure<InputError>([&] { convert_weights({.source = "model.safetensors", .target = scratch / "x"}); });
+  EXPECT_NE(refused.find("give --config"), std::string::npos) << refused;
+  fs::current_path(before);
+  expect_same_weights(scratch / "there", scratch / "ours");
+}
+
 TEST(ConvertWeights, OfMixturesGoThereAndBack) {
   for (const auto& [head_norms, shared] : {std::pair{false, false}, {true, false}, {false, true}}) {
     const Scratch scratch;

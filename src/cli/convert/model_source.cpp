@@ -33,7 +33,8 @@ bool is_checkpoint(const fs::path& folder) {
 std::string description_of(const std::string& path) {
   std::error_code error;
   const bool is_folder = fs::is_directory(path, error);
-  const fs::path folder = is_folder ? fs::path(path) : fs::path(path).parent_path();
+  const fs::path parent = fs::path(path).parent_path(), beside = parent.empty() ? fs::path(".") : parent;
+  const fs::path folder = is_folder ? fs::path(path) : beside;
   std::vector<fs::path> candidates{folder / "config.json", folder / files::kRunFile};
   if (is_checkpoint(folder)) candidates.push_back(folder / "../.." / files::kRunFile);
   for (const fs::path& candidate : candidates) {
