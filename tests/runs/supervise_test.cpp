@@ -157,6 +157,19 @@ TEST_F(SupervisedRun, KeepsTheAttemptsOfTheSupervisionBefore) {
   EXPECT_EQ(summary["time"], told["time"]);
 }
 
+// Its page is of the end before, whose other records are gone.
+TEST_F(SupervisedRun, IsStoppedAfterAnEarlierEndWithoutAComplaint) {
+  const auto steps = [&](const char* count) {
+    return run_program(supervised(with_threads(2, arguments("run", {"--train.steps", count}))));
+  };
+  ASSERT_EQ(steps("4").exit_code, 0);
+  scratch_.write("run/stop", "");
+  const Ending ending = steps("8");
+  EXPECT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_EQ(ending.err.find("not recorded"), std::string::npos) << ending.err;
+  EXPECT_EQ(attempts_of("run")["attempts"].size(), 2);
+}
+
 TEST_F(SupervisedRun, KeepsADamagedFileOfAttempts) {
   const auto steps = [&](const char* count) {
     return run_program(supervised(with_threads(2, arguments("run", {"--train.steps", count}))));

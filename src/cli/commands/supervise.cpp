@@ -159,8 +159,9 @@ void record(Write&& write) try {
 // Adds the attempts to the summary and page that the last attempt wrote without them.
 void tell_of_attempts(const std::string& directory, const std::string& attempts) {
   const std::string path = path_in(directory, files::kSummary);
-  if (const auto summary = files::read_text_if_there(path, files::kLongestRecord))
-    files::write_atomically(path, with_time_use(*summary, attempts));
+  const auto summary = files::read_text_if_there(path, files::kLongestRecord);
+  if (!summary) return;  // the run was stopped; a page that is there is of an earlier end
+  files::write_atomically(path, with_time_use(*summary, attempts));
   std::error_code error;
   if (!fs::exists(path_in(directory, files::kReport), error)) return;
   const report::Report report{.title = "penstock supervise", .runs = runs_of_directory(directory)};
