@@ -83,8 +83,8 @@ Exit fit_constants(const Flags& flags) {
       [&](const std::string& name) { return read_table((fs::path(flags.fit) / (name + ".csv")).string()); });
   const plan::Fit fit =
       plan::fit_reference(tables, machines_for_tables(flags.question.hardware), /*leave_out=*/true);
-  std::cout << plan::print_fit(fit);
   if (!flags.checked.empty()) files::write_atomically(flags.checked, plan::print_checked(fit));
+  std::cout << plan::print_fit(fit);
   return Exit::Done;
 }
 
@@ -124,6 +124,7 @@ Exit answer(const plan::Question& question, const Flags& flags) {
   if (!flags.exported.empty()) plan::require_swiglu(question.workload.model, "--export");
   plan::Plan plan = flags.explain ? plan::answer_for_layout(question) : plan::answer(question, flags.file);
   const plan::Candidate& first = plan.result.best[0];
+  write_files(question, plan, flags);  // before a reader of the output, such as head, may end this process
   if (!flags.json && !question.assumed.empty())
     std::cout << question.options.cluster.hardware
               << " does not give these, assumed: " << join(question.assumed, ", ") << "\n";
@@ -135,7 +136,6 @@ Exit answer(const plan::Question& question, const Flags& flags) {
   } else {
     std::cout << plan::print_plan(plan) << print(plan::confidence_in(question, plan), "Step of the first");
   }
-  write_files(question, plan, flags);
   return first.memory.fits ? Exit::Done : Exit::No;
 }
 

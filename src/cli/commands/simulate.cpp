@@ -57,8 +57,8 @@ std::string json_of(const Simulated& simulated) {
 
 Exit carry_out_sweep(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
   const Sweep swept = sweep(flags, overrides, flags.sweep);
-  std::cout << (flags.json ? to_json(swept) + "\n" : to_table(swept));
   if (!flags.plot.empty()) files::write_atomically(flags.plot, to_svg(swept));
+  std::cout << (flags.json ? to_json(swept) + "\n" : to_table(swept));
   return Exit::Done;
 }
 
@@ -84,16 +84,17 @@ Exit carry_out_simulation(const SimulateFlags& flags, const std::vector<std::str
   refuse_idle_simulation_flags(flags);
   if (!flags.sweep.empty()) return carry_out_sweep(flags, overrides);
   const Simulated simulated = simulate_source(flags, overrides);
-  if (flags.json) {
-    std::cout << json_of(simulated) << "\n";
-  } else {
-    print_for_people(simulated);
-  }
+  // Files first: a reader of the output, such as head, may end this process.
   if (!flags.report.empty() || !flags.trace.empty()) {
     const report::Report report{.title = "penstock simulate: " + simulated.program.name,
                                 .runs = {run_of(simulated)}};
     if (!flags.report.empty()) files::write_atomically(flags.report, report::html_page(report));
     if (!flags.trace.empty()) files::write_atomically(flags.trace, report::chrome_trace(report));
+  }
+  if (flags.json) {
+    std::cout << json_of(simulated) << "\n";
+  } else {
+    print_for_people(simulated);
   }
   return Exit::Done;
 }
