@@ -6,6 +6,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "failure.h"
 #include "schedule/generators/generator.h"
 
 namespace penstock::schedule {
@@ -70,6 +71,16 @@ TEST(Text, LineEndsBlanksAndQuotesDoNotMatter) {
                            "\"0F0\",\"\",0B0\n1F0,\"1B0\"\n", "00F000,,0B0\n1F0,1B0\n"}) {
     EXPECT_EQ(parse_csv(text, "a"), plain) << text;
   }
+}
+
+TEST(Text, AByteOrderMarkDoesNotMatter) {
+  const std::string mark = "\xEF\xBB\xBF", rows = "0F0,0B0\n";
+  EXPECT_EQ(parse_csv(mark + rows, "x").devices, parse_csv(rows, "x").devices);
+}
+
+TEST(Text, AProgramIsNamedAsOne) {
+  EXPECT_EQ(failure<InputError>([] { parse_csv("penstock program 1\nname x\n", "program.txt"); }),
+            "program.txt: is a program, not a schedule; penstock check --program reads it");
 }
 
 TEST(Text, RowsWithoutCellsAndRowsWithOneIdleCellDiffer) {
@@ -164,7 +175,7 @@ TEST(Text, UnreadableCellsAreNamedWithTheirPlace) {
                            "(0F0;0B1",
                            "()OVERLAP_F_B",
                            "\"0F0",
-                           "\xEF\xBB\xBF",
+                           "\xEF\xBB\xBF\xEF\xBB\xBF",
                            "0F0\v"}) {
     EXPECT_NE(refusal(cell).find("my.csv: row 1, column 1: \""), std::string::npos)
         << cell << ": " << refusal(cell);
