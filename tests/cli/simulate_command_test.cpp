@@ -264,6 +264,15 @@ TEST(SimulateCommand, SweepsOneNumberOfSlicesForAllMicroBatches) {
                        "-n lists 2 micro-batches; --sweep");
 }
 
+TEST(SimulateCommand, NamesNoSingleScheduleForASweepOverSchedules) {
+  const Scratch scratch;
+  scratch.write("run.toml", "[parallel]\npp = 2\n[schedule]\nslices = 1\n");
+  const Ending ending =
+      simulate({scratch / "run.toml", "--hardware", "assumed", "--sweep", "schedule.name=1f1b,gpipe"});
+  ASSERT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_EQ(lines_of(ending.out)[0], "several schedules");
+}
+
 TEST(SimulateCommand, GivesEachRowOfASweepACellForEachColumn) {
   const Ending ending = simulate_schedule({"--sweep", "slices=2,4"});
   ASSERT_EQ(ending.exit_code, 0) << ending.err;

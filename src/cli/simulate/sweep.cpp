@@ -146,7 +146,8 @@ Sweep sweep(const SimulateFlags& flags, const std::vector<std::string>& override
     };
     try {
       const Simulated simulated = simulate_value(flags, overrides, result.key, value, setting);
-      result.name = simulated.program.name;
+      const std::string& name = simulated.program.name;
+      result.name = result.name.empty() || result.name == name ? name : "several schedules";
       result.rows.push_back(sweep_row_of(value, simulated));
     } catch (const InputError& refusal) {
       refuse(refusal);
