@@ -140,8 +140,10 @@ void collect(const std::string& section, const toml::table& table, std::string_v
 const Option& option_of_flag(std::string_view flag, const OptionTable& table) {
   const std::size_t dot = flag.find('.');
   if (!flag.starts_with("--") || dot == std::string_view::npos) {
-    throw InputError("command line: \"" + printable(flag) +
-                     "\" is not a setting; write --section.key value, as in --" + table.front().name() + " " +
+    const std::string refusal = "command line: \"" + printable(flag) + "\" is not a setting; ";
+    const auto meant = std::ranges::find(table, flag.starts_with("--") ? flag.substr(2) : "", &Option::key);
+    if (meant != table.end()) throw InputError(refusal + "did you mean --" + meant->name() + "?");
+    throw InputError(refusal + "write --section.key value, as in --" + table.front().name() + " " +
                      value_text(table.front()));
   }
   return find_option(table, flag.substr(2, dot - 2), flag.substr(dot + 1), "command line");

@@ -107,9 +107,10 @@ TEST(RunFile, NamesTheValueOfTheWrongType) {
             "run.toml:1: train.steps is a section; it must be an integer");
   EXPECT_EQ(refusal_of("[parallel]\nlayers = [[1], 2]\n"),
             "run.toml:2: parallel.layers is a list; it must be a list of integers or word");
-  EXPECT_EQ(refusal_of("[parallel]\nlayers = [1, \"2\"]\n"),
-            "run.toml:2: parallel.layers = [1, \"2\"] is not a list of integers or word; it must be from 1 to "
-            "65536 or \"even\"");
+  EXPECT_EQ(
+      refusal_of("[parallel]\nlayers = [1, \"2\"]\n"),
+      "run.toml:2: parallel.layers = [1, \"2\"] is not a list of integers or word; it must be from 1 to "
+      "65536 or \"even\"");
   EXPECT_NE(refusal_of("[[train]]\nsteps = 1\n"), "");
 }
 
@@ -206,6 +207,8 @@ TEST(RunFile, NamesWhatIsWrongOnTheCommandLine) {
   EXPECT_EQ(
       refused({"--stepz", "9"}),
       "command line: \"--stepz\" is not a setting; write --section.key value, as in --model.config \"\"");
+  EXPECT_EQ(refused({"--steps", "9"}),
+            "command line: \"--steps\" is not a setting; did you mean --train.steps?");
   EXPECT_EQ(refused({"9"}),
             "command line: \"9\" is not a setting; write --section.key value, as in --model.config \"\"");
 }
