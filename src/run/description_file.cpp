@@ -47,10 +47,12 @@ std::optional<std::string> file_of_name(const std::vector<fs::path>& among, cons
 
 std::vector<std::string> known_names(const std::string& kind, const std::string& beside) {
   std::vector<std::string> names;
-  for (const fs::path& folder : folders(kind, beside)) {
-    if (!fs::is_directory(folder)) continue;
-    for (const auto& entry : fs::directory_iterator(folder)) {
-      if (entry.path().extension() == ".toml") names.push_back(entry.path().stem());
+  for (const fs::path& among : folders(kind, beside)) {
+    for (const fs::path& folder : {among, among / "published"}) {
+      if (!fs::is_directory(folder)) continue;
+      for (const auto& entry : fs::directory_iterator(folder)) {
+        if (entry.path().extension() == ".toml") names.push_back(entry.path().stem());
+      }
     }
   }
   std::sort(names.begin(), names.end());
@@ -91,8 +93,9 @@ std::string find_description(const std::string& kind, const std::string& name, c
   std::vector<std::string> names = known_names(kind, beside);
   names.insert(names.begin(), built_in.begin(), built_in.end());
   const std::string one = kind.substr(0, kind.find_last_not_of('s') + 1);  // "engine", "hardware"
-  throw InputError(one + " \"" + printable(name) + "\" is unknown; give a path, or one of " +
-                   join(names, ", "));
+  const std::string known =
+      names.empty() ? ": no folder " + kind + " was found" : ", or one of " + join(names, ", ");
+  throw InputError(one + " \"" + printable(name) + "\" is unknown; give a path" + known);
 }
 
 std::string name_for_any_file(const std::string& kind, const std::string& name, const std::string& beside) {
