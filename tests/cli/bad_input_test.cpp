@@ -67,7 +67,7 @@ const std::vector<Fault>& faults() {
        {"corpus.txt\" has ", "fewer than one sample of 30001 tokens; use a longer text"},
        {"--data.seq_len", "30000"}},
       {"OtherRanksThanTheMeshNeeds",
-       {"but parallel.pp = 3 needs 3; start 3, or set parallel.pp = "},
+       {"but parallel.pp = 3 needs 3; start 3 (--ranks 3, or mpirun -np 3), or set parallel.pp = "},
        {"--parallel.pp", "3"}},
       {"UnknownSchedule", {"\"slimpip\"", "slimpipe"}, {"--schedule.name", "slimpip"}},
       {"ScheduleWithTwoCopies",

@@ -332,11 +332,13 @@ TEST(Resolve, AnswersNoToAnIllegalScheduleFile) {
 TEST(Resolve, WantsAsManyRanksAsTheMesh) {
   const run::Run pipeline = resolve(changed([](auto&) {}));
   EXPECT_EQ(failure<InputError>([&] { check_ranks(pipeline, 3); }),
-            "3 ranks were started, but parallel.pp = 2 needs 2; start 2, or set parallel.pp = 3");
+            "3 ranks were started, but parallel.pp = 2 needs 2; start 2 (--ranks 2, or mpirun -np 2), or set "
+            "parallel.pp = 3");
   EXPECT_NO_THROW(check_ranks(pipeline, 2));
   const run::Run mesh = resolve(changed([](auto& o) { o.parallel.tp = 2; }));
-  EXPECT_EQ(failure<InputError>([&] { check_ranks(mesh, 2); }),
-            "2 ranks were started, but parallel.tp·cp·dp·pp = 4 needs 4; start 4");
+  EXPECT_EQ(
+      failure<InputError>([&] { check_ranks(mesh, 2); }),
+      "2 ranks were started, but parallel.tp·cp·dp·pp = 4 needs 4; start 4 (--ranks 4, or mpirun -np 4)");
 }
 
 }  // namespace

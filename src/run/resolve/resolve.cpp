@@ -156,7 +156,8 @@ void check_ranks(const Run& run, std::int64_t ranks) {
   require(ranks == needed, text(ranks) + (ranks == 1 ? " rank was" : " ranks were") + " started, but " +
                                (pipeline_alone ? "parallel.pp = " + text(run.mesh.pipeline)
                                                : "parallel.tp·cp·dp·pp = " + text(needed)) +
-                               " needs " + text(needed) + "; start " + text(needed) +
+                               " needs " + text(needed) + "; start " + text(needed) + " (--ranks " +
+                               text(needed) + ", or mpirun -np " + text(needed) + ")" +
                                (pipeline_alone ? ", or set parallel.pp = " + text(ranks) : std::string()));
 }
 
