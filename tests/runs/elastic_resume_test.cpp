@@ -109,7 +109,7 @@ TEST_F(ElasticResume, SaysWhatChangedOfTheMesh) {
   for (const char* change : {"parallel.pp = 2 where the run had 1", "parallel.dp = 1 where the run had 4",
                              "parallel.shard = \"off\" where the run had \"weights\""}) {
     const std::string line =
-        "changed   " + std::string(change) + ": the run continues, bit-identical to one that never stopped\n";
+        "changed   " + std::string(change) + ": the run continues, and this changes no bit\n";
     EXPECT_NE(ending.out.find(line), std::string::npos) << line << "\n" << ending.out;
   }
   train_well("run", settings_of(6, {1, 2, "off"}, true), 2, true);

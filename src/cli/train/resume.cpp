@@ -320,9 +320,9 @@ std::vector<std::string> changed_mesh(const run::Run& run, std::int64_t step) {
     const OptionTable table = run::describe(was);
     lines.push_back(option.name() + " = " + value_text(option) + " where the run had " +
                     value_text(find_option(table, option.section, option.key, files::kRunFile)) +
-                    (option.key == "tp" ? shards : "") + ": the run continues" +
-                    (tolerance ? ", but not bit-identical to one that never stopped"
-                               : ", bit-identical to one that never stopped"));
+                    (option.key == "tp" ? shards : "") +
+                    (tolerance ? ": the run continues, but not bit-identical to one that never stopped"
+                               : ": the run continues, and this changes no bit"));
   }
   return lines;
 }
