@@ -192,9 +192,10 @@ std::string explain_today(const Plan& plan, const Question& question) {
                                 std::string(question.cluster.trainer->name) + " can do\n"
                           : std::string("what would help\n");
   for (const Change& change : changes) {
-    text += "  " + number(change.candidate.step(), 3) + " s (" +
-            percent(change.candidate.step() / today.step() - 1) + "), " +
-            gigabytes(as_double(change.candidate.memory.fullest.total()), 1) + " GB: " + change.text + "\n";
+    const double longer = change.candidate.step() / today.step() - 1;
+    text += "  " + number(change.candidate.step(), 3) + " s (" + (longer > 0 ? "+" : "") + percent(longer) +
+            "), " + gigabytes(as_double(change.candidate.memory.fullest.total()), 1) + " GB: " + change.text +
+            "\n";
   }
   return text;
 }
