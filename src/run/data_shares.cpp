@@ -12,8 +12,8 @@ namespace {
 
 void check_shares(const Numbers& shares, std::size_t prefixes) {
   require(shares.empty() || shares.size() == prefixes,
-          "data.megatron_weights has " + std::to_string(shares.size()) + " numbers, but data.megatron has " +
-              std::to_string(prefixes) + " prefixes; give one for each");
+          "data.megatron_weights has " + counted(std::ssize(shares), "number") + ", but data.megatron has " +
+              std::to_string(prefixes) + (prefixes == 1 ? " prefix" : " prefixes") + "; give one for each");
   const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
   for (const double share : shares) {
     require(std::isfinite(sum) && share * kMixturePeriod >= sum,

@@ -63,9 +63,9 @@ TEST(Checked, WhatNothingPublishedHasIsTold) {
   asked.seq_len = 8192;
   const Words words = outside_of(asked, runs);
   ASSERT_EQ(words.size(), 3u);  // 64 GPUs against 32 too
-  EXPECT_EQ(words[0], "no published run of one has more than 4 pipeline ranks (here 8)");
+  EXPECT_EQ(words[0], "no published run of one has more pipeline ranks than 4 (here 8)");
   EXPECT_EQ(outside_of(run_of("two", "b", 0, 8), runs)[0],
-            "no published run has more than 4 pipeline ranks (here 8)");
+            "no published run has more pipeline ranks than 4 (here 8)");
   EXPECT_TRUE(outside_of(run_of("one", "b", 0, 4), runs).empty());
   EXPECT_EQ(outside_of(run_of("two", "b", 0, 4), runs).size(), 1u);
 }

@@ -270,7 +270,7 @@ TEST(Resolve, RefusesDataThatContradictsItself) {
             "model.vocab is missing; data.megatron does not give it");
   EXPECT_NE(with([](auto& o) { o.data.text = "x"; }).find("are both given; keep one"), std::string::npos);
   EXPECT_NE(
-      with([](auto& o) { o.data.megatron_weights = {1}; }).find("has 1 numbers, but data.megatron has 2"),
+      with([](auto& o) { o.data.megatron_weights = {1}; }).find("has 1 number, but data.megatron has 2"),
       std::string::npos);
   EXPECT_NE(with([](auto& o) {
               o.data.megatron_weights = {1, 1e-6};

@@ -43,8 +43,9 @@ Exit check_program(const std::string& text, const std::string& path, bool json) 
   if (json) {
     std::cout << to_json(findings, true);
   } else if (findings.empty()) {
-    std::cout << "legal program: " << program.device_count() << " devices, " << program.stages << " stages, "
-              << program.micro_batches() << " micro-batches\n";
+    std::cout << "legal program: " << counted(program.device_count(), "device") << ", "
+              << counted(program.stages, "stage") << ", " << counted(program.micro_batches(), "micro-batch")
+              << "\n";
   } else {
     print(findings);
   }
@@ -57,8 +58,9 @@ Exit check_schedule(const std::string& text, const std::string& path, bool json)
   if (json) {
     std::cout << to_json(findings, schedule::is_sliced(schedule));
   } else if (findings.empty()) {
-    std::cout << "legal: " << schedule.device_count() << " devices, " << schedule.stages << " stages, "
-              << schedule.micro_batches() << " micro-batches\n";
+    std::cout << "legal: " << counted(schedule.device_count(), "device") << ", "
+              << counted(schedule.stages, "stage") << ", " << counted(schedule.micro_batches(), "micro-batch")
+              << "\n";
   } else {
     print(findings);
     std::cout << "\n" << report::marked_grid(schedule, findings, {.most_columns = 160});

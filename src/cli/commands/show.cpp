@@ -43,9 +43,8 @@ struct ShowFlags {
 };
 
 std::string describe(const schedule::Schedule& schedule) {
-  return schedule.name + ": " + std::to_string(schedule.device_count()) + " devices, " +
-         std::to_string(schedule.stages) + " stages, " + std::to_string(schedule.micro_batches()) +
-         " micro-batches\n";
+  return schedule.name + ": " + counted(schedule.device_count(), "device") + ", " +
+         counted(schedule.stages, "stage") + ", " + counted(schedule.micro_batches(), "micro-batch") + "\n";
 }
 
 std::string notes(const ShowFlags& flags) {

@@ -67,8 +67,8 @@ void tell_above(Words& words, const char* what, const CheckedRun& asked, const s
   std::int64_t greatest = 0;
   for (const CheckedRun& run : runs) greatest = std::max(greatest, size(run));
   if (size(asked) > greatest)
-    words.push_back("no published run" + of_engine + " has more than " + std::to_string(greatest) + " " +
-                    what + " (here " + std::to_string(size(asked)) + ")");
+    words.push_back("no published run" + of_engine + " has more " + what + " than " +
+                    std::to_string(greatest) + " (here " + std::to_string(size(asked)) + ")");
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ struct Interval {
 };
 std::optional<Interval> interval_of(const CheckedRun& asked, const std::vector<CheckedRun>& runs);
 
-// "no published run of nemo has more than 4 context ranks (here 8)", ...
+// "no published run of nemo has more context ranks than 4 (here 8)", ...
 Words outside_of(const CheckedRun& asked, const std::vector<CheckedRun>& runs);
 
 // Fraction of runs whose step is in the interval that other runs give: other configurations of the same
