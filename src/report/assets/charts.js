@@ -183,10 +183,9 @@ function idleBars(track, parts, longest) {
     };
     parts.forEach((part, p) => add(part.cause, part.devices[d], causeColour(p)));
     add('busy', busyOf(track, d), 'var(--busy)');
+    const baseline = Math.max(9, d * pitch + Math.min(pitch, 14) - 3);  // the first name has room too
     if (d % Math.ceil(14 / pitch) === 0)
-      bars.push(
-          svg('text', {x: left - 6, y: d * pitch + Math.min(pitch, 14) - 3, 'text-anchor': 'end'},
-              names[d]));
+      bars.push(svg('text', {x: left - 6, y: baseline, 'text-anchor': 'end'}, names[d]));
   }
   return svg(
       'svg', {

@@ -6,11 +6,11 @@ const section = (title, ...children) =>
 
 const looksNumeric = (text) => /^[-+]?[\d.,]+(e[-+]?\d+)?\s*(%|[\u00b5a-zA-Z/]{1,12})?$/.test(text.trim());
 
-// A column is set right when everything in it below the header is a number or empty.
+// A column is set right when everything in it below the header is a number, a dash or empty.
 function table({header, rows}) {
   const columns = Math.max(header.length, greatestOf(rows.map((row) => row.length)));
-  const numeric =
-      Array.from({length: columns}, (_, c) => c > 0 && rows.every((row) => !row[c] || looksNumeric(row[c])));
+  const fits = (cell) => !cell || cell === '-' || looksNumeric(cell);
+  const numeric = Array.from({length: columns}, (_, c) => c > 0 && rows.every((row) => fits(row[c])));
   const cells = (tag, row) =>
       Array.from({length: columns}, (_, c) => element(tag, {class: numeric[c] && 'number'}, row[c] || ''));
   return element(
@@ -84,7 +84,7 @@ function differenceTables(predicted, measured) {
           differenceRow('busy, device ' + d, busyOf(predicted, d), busyOf(measured, d), printSeconds)));
   predicted.memory.forEach((memory, d) => {
     if (measured.memory[d])
-      rows.push(differenceRow('peak saved, device ' + d, memory.peak, measured.memory[d].peak, printBytes));
+      rows.push(differenceRow('memory peak, device ' + d, memory.peak, measured.memory[d].peak, printBytes));
   });
   return table({header: ['', 'predicted', 'measured', 'difference', ''], rows});
 }
