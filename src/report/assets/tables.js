@@ -41,7 +41,7 @@ function overviewSection() {
       data.runs.flatMap((run) => run.notes.map((note) => (shared(note) ? note : run.name + ': ' + note)));
   const notes = [...new Set(texts)].map((text) => element('li', {}, text));
   return element(
-      'section', {class: 'part'}, element('div', {class: 'scroll'}, table({header, rows})),
+      'section', {class: 'part'}, element('div', {class: 'scroll overview'}, table({header, rows})),
       notes.length > 0 ? element('ul', {class: 'notes'}, notes) : null);
 }
 
