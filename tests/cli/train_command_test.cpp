@@ -125,6 +125,18 @@ TEST_F(TrainCommand, DrawsTextFromWeightsOfEveryPrecision) {
   }
 }
 
+TEST_F(TrainCommand, DrawsTextFromAFinishedRunToo) {
+  const auto text_of = [](const Ending& ending) {
+    EXPECT_EQ(ending.exit_code, 0) << ending.err;
+    const std::size_t begin = ending.out.find("sample    after the first ");
+    return begin == std::string::npos ? std::string() : ending.out.substr(begin, 150);
+  };
+  const std::string drawn = text_of(train({"--sample", "30", "--data.seq_len", "80"}));
+  EXPECT_NE(drawn, "");
+  const std::string later = text_of(train({"--sample", "30", "--data.seq_len", "80", "--resume"}));
+  EXPECT_EQ(later.substr(0, 100), drawn.substr(0, 100));
+}
+
 // The share of collectives' time behind which the ranks computed, in the run's output and in its report.
 TEST_F(TrainCommand, TellsWhatItHidOfTheCollectivesOfReplicas) {
   const std::string row = "collectives of replicas";

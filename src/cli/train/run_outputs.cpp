@@ -115,13 +115,15 @@ std::string result_table(const run::Run& run, const train::Summary& summary, con
          << " % of the time of collectives between replicas was hidden behind computation\n";
   }
   text << traffic_lines(summary);
-  if (!sample.empty()) {
-    text << "sample    after the first " << train::prompt_bytes(run.options.data.seq_len) << " bytes "
-         << (run.options.data.validation_fraction > 0 ? "held out" : "of the text") << "\n\n"
-         << printable_text(sample) << "\n\n";
-  }
-  text << list_outputs(directory);
+  text << sample_lines(run, sample) << list_outputs(directory);
   return text.str();
+}
+
+std::string sample_lines(const run::Run& run, const std::string& sample) {
+  if (sample.empty()) return {};
+  return "sample    after the first " + std::to_string(train::prompt_bytes(run.options.data.seq_len)) +
+         " bytes " + (run.options.data.validation_fraction > 0 ? "held out" : "of the text") + "\n\n" +
+         printable_text(sample) + "\n\n";
 }
 
 std::string stop_line(const run::Run& run, const train::RunOutcome& outcome) {

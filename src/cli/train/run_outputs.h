@@ -24,7 +24,10 @@ std::string profile_of(const schedule::Program& program, const train::RunOutcome
 std::string result_table(const run::Run& run, const train::Summary& summary, const std::string& sample,
                          const train::RunDirectory& directory);
 
-// The lines that replace it: for a run stopped on request, and for one with nothing left to do.
+// The sample with its heading; empty if there is none.
+std::string sample_lines(const run::Run& run, const std::string& sample);
+
+// The lines that replace the table: for a run stopped on request, and for one with nothing left to do.
 std::string stop_line(const run::Run& run, const train::RunOutcome& outcome);
 std::string finished_line(const run::Run& run);
 

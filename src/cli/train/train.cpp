@@ -91,6 +91,12 @@ void write_run_file(const run::Run& run, const train::RunDirectory& directory) {
     files::write_atomically(copy, schedule::to_csv(run.schedule));
 }
 
+// Empty if none is asked for.
+std::string sample_from(const std::string& weights_file, const TrainFlags& flags, const Prepared& prepared) {
+  if (flags.sample <= 0) return {};
+  return train::sample_of(prepared.run, *prepared.data, weights_file, flags.sample);
+}
+
 void train_as_rank(const TrainFlags& flags, Prepared& prepared, int threads, comm::Communicator& world,
                    const comm::RankNames& names) {
   at::set_num_threads(threads);
@@ -121,9 +127,7 @@ void train_as_rank(const TrainFlags& flags, Prepared& prepared, int threads, com
     return;
   }
   if (!outcome.timelines.empty()) write_pages(*prepared.directory);
-  const std::string sample =
-      flags.sample > 0 ? train::sample_of(prepared.run, *prepared.data, outcome.weights_file, flags.sample)
-                       : std::string();
+  const std::string sample = sample_from(outcome.weights_file, flags, prepared);
   std::cout << result_table(prepared.run, outcome.summary, sample, *prepared.directory);
   if (flags.profile)
     std::cout << "profile   " << profile_of(outcome.program.value_or(prepared.run.program), outcome);
@@ -186,10 +190,14 @@ Refusal prepare_together(const TrainFlags& flags, comm::Communicator& world, Pre
   return refusal;
 }
 
-// Nothing is left to do, so copies left by an earlier start are useless.
-void tell_finished(const run::Run& run, comm::Communicator& world) {
-  forget_older_copies(run.options, world);
-  if (world.rank() == 0) std::cout << finished_line(run);
+// No step is left to do, so copies left by an earlier start are useless.
+void tell_finished(const TrainFlags& flags, const Prepared& prepared, comm::Communicator& world) {
+  forget_older_copies(prepared.run.options, world);
+  if (world.rank() > 0) return;
+  at::set_num_threads(threads_of(prepared));
+  std::cout << finished_line(prepared.run)
+            << sample_lines(prepared.run,
+                            sample_from(prepared.directory->file(files::kWeights), flags, prepared));
 }
 
 Exit refuse(const Refusal& refusal, const comm::Communicator& world) {
@@ -208,7 +216,7 @@ Exit train_as_world(const TrainFlags& flags, comm::Communicator& world, comm::Ra
   }
   names = comm::names_of_ranks(prepared.run.mesh, world);
   if (prepared.resumption.finished) {
-    tell_finished(prepared.run, world);
+    tell_finished(flags, prepared, world);
   } else {
     train_as_rank(flags, prepared, threads_of(prepared), world, names);
   }
@@ -263,7 +271,7 @@ void train_here(const TrainFlags& flags, const run::Run& resolved, int ranks) {
   open_directory(flags, prepared);
   const auto alone = comm::make_single();
   take_up(flags, prepared, *alone);
-  if (prepared.resumption.finished) return tell_finished(prepared.run, *alone);
+  if (prepared.resumption.finished) return tell_finished(flags, prepared, *alone);
   const int threads = threads_of(prepared);
   if (ranks == 1)
     return train_as_rank(flags, prepared, threads, *alone, comm::names_of_ranks(prepared.run.mesh, *alone));
