@@ -84,7 +84,7 @@ function differenceTables(predicted, measured) {
           differenceRow('busy, device ' + d, busyOf(predicted, d), busyOf(measured, d), printSeconds)));
   predicted.memory.forEach((memory, d) => {
     if (measured.memory[d])
-      rows.push(differenceRow('memory peak, device ' + d, memory.peak, measured.memory[d].peak, printBytes));
+      rows.push(differenceRow('peak memory, device ' + d, memory.peak, measured.memory[d].peak, printBytes));
   });
   return table({header: ['', 'predicted', 'measured', 'difference', ''], rows});
 }
