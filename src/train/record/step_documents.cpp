@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "files/strict_json.h"
 
 namespace penstock::train {
@@ -56,8 +57,7 @@ StepDocuments parse_step_documents(std::string_view json, const run::Run& run, s
                     });
   if (!good)
     throw InputError(std::string(origin) + ": does not have the documents of " +
-                     std::to_string(micro_batches) + " micro-batches of " + std::to_string(run.sequences()) +
-                     " sequences");
+                     counted(micro_batches, "micro-batch") + " of " + counted(run.sequences(), "sequence"));
   return {.step = step.get<std::int64_t>(),
           .content = {.documents = documents.get<std::vector<model::Documents>>(),
                       .fewest = fewest.get<std::vector<Tokens>>(),
