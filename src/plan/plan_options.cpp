@@ -7,7 +7,9 @@
 #include "base/option_text.h"
 #include "base/text.h"
 #include "base/whole.h"
+#include "plan/in_flight.h"
 #include "run/options.h"
+#include "schedule/generators/generator.h"
 #include "schedule/text.h"
 
 namespace penstock::plan {
@@ -107,6 +109,14 @@ void refuse_sizes_with_a_name(const PlanOptions& options) {
 }
 
 std::vector<int> as_sizes(const Integers& values) { return {values.begin(), values.end()}; }
+
+// Refuses what the schedule's generator refuses, in its own words.
+void require_by_schedule(const std::string& name, const PipelineShape& shape) {
+  schedule::Request request =
+      schedule::request(shape.devices, shape.micro_batches, shape.slices, shape.chunks);
+  request.group = shape.group;
+  on_behalf_of("[layout] is impossible", [&] { return schedule::checked_request(name, request); });
+}
 
 }  // namespace
 
@@ -247,6 +257,7 @@ Layout layout_of(const PlanOptions& options, const Workload& workload, const Clu
   if (cluster.engine.levels_layers && takes_output(layout))
     layout.output = output_in_layers(workload, layout);
   if (const auto why = reject(workload, layout, cluster.hardware.node.gpus, cluster.engine.folded_experts)) {
+    if (*why == Rejection::Schedule) require_by_schedule(keys.schedule, pipeline_shape(workload, layout));
     throw InputError("[layout] is impossible: " + std::string(sentence_of(*why)));
   }
   return layout;

@@ -277,6 +277,14 @@ TEST(PlanCommand, ALayoutThatTheTrainerRefusesIsImpossible) {
       << ending.err;
 }
 
+TEST(PlanCommand, AnImpossibleLayoutIsRefusedInItsSchedulesWords) {
+  const Ending ending =
+      plan({kPlans + "this-machine.toml", "--explain", "--layout.pp", "2", "--layout.schedule", "zb-v"});
+  EXPECT_EQ(ending.exit_code, 2);
+  EXPECT_NE(ending.err.find("[layout] is impossible: zb-v needs v = 2, got 1"), std::string::npos)
+      << ending.err;
+}
+
 TEST(PlanCommand, RefusesMoreSequencesThanARunMayHave) {
   const Ending ending = plan({"--explain", "--model", "llama-7b", "--gpus", "1", "--seq-len", "256",
                               "--workload.global_batch", "3000000000"});
