@@ -77,8 +77,10 @@ const Effects& effects() {
 [[noreturn]] void refuse_argument(const std::string& name) {
   std::vector<std::string_view> names;
   for (const auto& [option, kind] : known_options()) names.push_back(option);
-  throw InputError("\"" + printable(name) + "\" is not an argument of Megatron-LM 307dcf37" +
-                   did_you_mean(name, names, ""));
+  const std::string instead = name.starts_with("--")
+                                  ? did_you_mean(name, names, "")
+                                  : "; give the arguments themselves, not the name of a file";
+  throw InputError("\"" + printable(name) + "\" is not an argument of Megatron-LM 307dcf37" + instead);
 }
 
 void check_value(const std::string& name, Kind kind, const std::optional<std::string>& value) {
