@@ -195,6 +195,7 @@ TEST(DataCommand, RefusesWhatIsNoListOfLengths) {
   folder.scratch.write("bad.txt", "\n\n");
   EXPECT_EQ(run_data({"data", folder.file("bad.txt"), file, "--hardware", "assumed"}).exit_code, 2);
   EXPECT_EQ(run_data({"data", file, "--steps", "0"}).exit_code, 2);
+  EXPECT_NE(run_data({"data", file, "bad.txt"}).err.find("comes before the run file"), std::string::npos);
 }
 
 // As penstock data simulates it: each choice's own step.

@@ -169,6 +169,8 @@ Exit describe_data(const DataFlags& flags) {
     throw InputError("--steps " + std::to_string(flags.steps) + ": expected 1 to " +
                      std::to_string(kMostSteps));
   const bool two = !flags.second.empty();
+  if (two && flags.first.ends_with(".toml") && !flags.second.ends_with(".toml"))
+    throw InputError(printable(flags.second, 500) + ": a list of lengths comes before the run file");
   const std::string list = two ? flags.first : std::string();
   const run::Options options = options_of(two ? flags.second : flags.first, flags.overrides, list);
   const std::vector<Tokens> lengths =
