@@ -45,13 +45,14 @@ model::DeviceMemory memory_of(const Run& run, const schedule::Program& program, 
   const Bytes standing = memory.total(), tied = tied_bytes(program, device);
   const Bytes exchanged = exchange_buffers(run, program, device);
   const Bytes served = exchange_temporaries(run, program, device);
+  memory.buffers = memory.transfers + exchanged;
   memory.activations = peak(sim::Held::Records);
   memory.weight_records = peak(sim::Held::WeightRecords);
   memory.kv_gradients = peak(sim::Held::KvGradients);
   memory.logits = peak(sim::Held::Logits);
   memory.weights += peak(sim::Held::Weights);
   memory.gradients += peak(sim::Held::Gradients);
-  memory.transfers += peak(sim::Held::Queues) + peak(sim::Held::Buffers) + exchanged;
+  memory.transfers = memory.buffers + peak(sim::Held::Queues) + peak(sim::Held::Buffers);
   memory.transient = std::max(moving.temporary + served, tied);
   memory.at_once = standing + std::max(moving.peak + exchanged + served, tied);
   (run.offload_to == OffloadTo::Disk ? memory.disk : memory.host) = moving.away_peak;

@@ -59,6 +59,7 @@ report::MemorySeries predicted_series(const sim::DeviceMemory& memory, const mod
       bytes[static_cast<std::size_t>(model::Category::Gradients)] =
           standing->gradients - simulated(sim::Held::Gradients);
       bytes[static_cast<std::size_t>(model::Category::Optimizer)] = standing->optimizer;
+      bytes[static_cast<std::size_t>(model::Category::Transfers)] = standing->buffers;
     }
     for (std::size_t i = 0; i < sample.bytes.size(); ++i) {
       bytes[static_cast<std::size_t>(category_of(static_cast<sim::Held>(i)))] += sample.bytes[i];

@@ -8,7 +8,7 @@
 namespace penstock::cli {
 
 // Predicted memory of one device, from a simulation with samples. `standing` has its weights, gradients and
-// optimizer states; null if unknown.
+// optimizer states, and buffers; null if unknown.
 report::MemorySeries predicted_series(const sim::DeviceMemory& memory, const model::DeviceMemory* standing);
 
 // Measured memory of all devices, from the allocator. Draws an op's temporaries at their peak while it runs.

@@ -11,7 +11,7 @@
 namespace penstock::cli {
 
 // Timeline, idle time by cause, and memory over time if the result has samples. `standing` has each device's
-// weights, gradients and optimizer states; empty if unknown.
+// weights, gradients, optimizer states and buffers; empty if unknown.
 report::Track track_of(std::string label, const sim::Result& result, const model::MemoryTable& standing = {});
 
 // Timelines, idle time by cause, memory over time if the results have samples, and a table of the devices.

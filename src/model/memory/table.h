@@ -22,10 +22,13 @@ struct DeviceMemory {
   Bytes kv_gradients = 0;    // accumulators of the slices' K and V gradients
   Bytes logits = 0;          // output layer and loss
   Bytes transient = 0;       // freed within one action: recomputed tensors, gradients between operations
-  Bytes transfers = 0;       // hidden states, queued or in flight
+  Bytes transfers = 0;       // hidden states, queued or in flight, and `buffers`
   Bytes copies = 0;          // offload buffers
   Bytes host = 0;            // records offloaded to host memory; not on the device
   Bytes disk = 0;            // records offloaded to a file; not on the device
+
+  // The part of transfers that is there for the whole step: for collectives of replicas and for exchange.
+  Bytes buffers = 0;
 
   // Peak of the sum (the categories need not peak together). 0: unknown.
   Bytes at_once = 0;
