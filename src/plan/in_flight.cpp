@@ -32,9 +32,9 @@ struct Form {
   bool (*takes)(const PipelineShape&) = nullptr;  // beyond the generator's own limits; null: none
   double (*records)(const Letters&) = nullptr;    // capped at m·n·v
   double (*weights)(const Letters&) = nullptr;    // likewise; null: does not split the backward
-  double (*ramp)(const Letters&) = nullptr;       // null: p − 1
-  int (*turn)(const PipelineShape&) = nullptr;    // null: n
-  double (*trips)(const Letters&) = nullptr;      // devices passed while all wait, each way; null: none
+  double (*ramp)(const Letters&, const SlotShares&) = nullptr;  // null: p − 1
+  int (*turn)(const PipelineShape&) = nullptr;                  // null: n
+  double (*trips)(const Letters&) = nullptr;  // devices passed while all wait, each way; null: none
 };
 
 // Number of rounds of at least p slices each; one round if there are fewer slices.
@@ -61,19 +61,72 @@ double trips_of_plain(const Letters& x) { return std::floor((x.m - 1) * x.n * (x
 double weights_of_full(const Letters& x) { return 1 + 2 * x.rank; }
 
 // A round with fewer units than devices leaves a gap at every change of chunk.
-double ramp_of_chunks(const Letters& x) { return x.p - 1 + (x.v - 1) * std::max(0.0, x.p - x.m * x.n); }
-
-// Converts idle time from forwards to slots, with F = I = W.
-double in_slots(double forwards) { return std::max(0.0, forwards / 3); }
-
-double ramp_of_v_half(const Letters& x) {
-  const double full = std::fmod(x.p, 2) == 0 ? std::max(3 * x.p - 7, 1.0) : 3 * x.p - 4;
-  return in_slots(std::max(full, 4 * (x.p - x.m) - 1));
+double ramp_of_chunks(const Letters& x, const SlotShares& /*of*/) {
+  return x.p - 1 + (x.v - 1) * std::max(0.0, x.p - x.m * x.n);
 }
 
-double ramp_of_dualpipe_v(const Letters& x) {
-  if (x.m >= 2 * x.p) return in_slots(x.p - 1);
-  return in_slots(x.m > x.p ? 5 * x.p - 1 - 2 * x.m : 5 * x.p - 3 - 2 * x.m);
+// Idle slots of schedules that split the backward: the longest path through the generated schedule, less a
+// device's own work.
+double ramp_of_zb_h1(const Letters& x, const SlotShares& of) {
+  return (x.p - 1) * (of.forward + of.input) - std::min(x.m - 1, x.p - 1) * of.weight;
+}
+
+double ramp_of_zb_h2(const Letters& x, const SlotShares& of) {
+  const double missing = std::max(0.0, 2 * x.p - 1 - x.m);  // forwards that the warm-up lacks
+  const double even = (x.p - 1) * of.forward + std::ceil(missing / 2) * of.input -
+                      (std::ceil(missing / 2) - std::floor(missing / 2)) * of.weight;
+  return std::max(even, (x.p - 1) * (of.forward + of.input) - std::min(x.m - 1, 2 * x.p - 2) * of.weight);
+}
+
+// In a V with few micro-batches the first forwards wait too.
+double ramp_of_v(const Letters& x, const SlotShares& of, double weights) {
+  return 2 * (x.p - 1) * of.input + 2 * std::max(0.0, x.p - x.m) * of.forward - weights * of.weight;
+}
+
+double ramp_of_zb_v(const Letters& x, const SlotShares& of) {
+  const double weights = 2 * std::clamp(x.m - x.p, 0.0, x.p - 1);
+  return std::max((x.p - 1) * of.input, ramp_of_v(x, of, weights));
+}
+
+// Where no limit of records delays a forward.
+double ramp_of_free_v(const Letters& x, const SlotShares& of) {
+  return ramp_of_v(x, of, 2 * std::min(x.m, x.p) - 1);
+}
+
+double ramp_of_greedy(const Letters& x, const SlotShares& of) {
+  return std::max((x.p - 1) * of.input, ramp_of_free_v(x, of));
+}
+
+double ramp_of_dualpipe_v(const Letters& x, const SlotShares& of) {
+  const double last = x.p - 1;
+  if (x.m <= x.p) return ramp_of_v(x, of, -last);
+  const double weights = std::max(-last, x.p + 1 - 2 * (x.m - x.p));
+  return last * of.input + std::max(last * of.forward, last * of.input - of.forward) + weights * of.weight;
+}
+
+// Wait in every micro-batch, beyond the two slots of work, if the chain of actions that one micro-batch hands
+// to the next is that long.
+double wait_of_chain(const Letters& x, double chain) { return x.p == 1 ? 0 : x.m * std::max(0.0, chain - 2); }
+
+double ramp_of_v_half(const Letters& x, const SlotShares& of) {
+  const bool even = std::fmod(x.p, 2) == 0;
+  const double full = even ? std::max(3 * x.p - 7, 1.0) : 3 * x.p - 4;
+  if (4 * (x.p - x.m) - 1 >= full) return ramp_of_free_v(x, of);
+  double chain = 4 * of.input;
+  if (x.p >= 4) chain += of.weight;
+  if (even && x.p >= 8) chain += of.forward;
+  const bool longest = even && x.p >= 16;
+  if (longest) chain = 6 * of.input;
+  return full * (longest ? of.forward : of.input) + wait_of_chain(x, chain);
+}
+
+double ramp_of_v_min(const Letters& x, const SlotShares& of) {
+  if (x.m < (x.p + 4) / 3) return ramp_of_free_v(x, of);
+  const double full = 4 * x.p - (std::fmod(x.p, 3) == 0 ? 7 : 5);
+  const double chain = x.p >= 4   ? 6 * of.input
+                       : x.p == 3 ? 3 * of.input + std::max(of.input + of.forward, 3 * of.forward)
+                                  : 4 * of.input + of.forward + of.weight;
+  return std::max(0.0, full) * (2 * of.forward + of.input) / 3 + wait_of_chain(x, chain);
 }
 
 constexpr std::array kForms{
@@ -111,21 +164,18 @@ constexpr std::array kForms{
          .name = "zb-h1",
          .records = [](const Letters& x) { return 1 + x.after; },
          .weights = [](const Letters& x) { return 1 + x.rank; },
-         .ramp = [](const Letters& x) { return in_slots(x.p - 1 + std::max(0.0, x.p - x.m)); }},
+         .ramp = ramp_of_zb_h1},
     Form{.kind = ScheduleKind::ZbH2,
          .name = "zb-h2",
          .records = [](const Letters& x) { return 2 * x.after + 1; },
          .weights = weights_of_full,
-         .ramp =
-             [](const Letters& x) {
-               return in_slots(x.p - 1 + std::floor(std::max(0.0, 2 * x.p - 1 - x.m) / 2));
-             }},
+         .ramp = ramp_of_zb_h2},
     Form{.kind = ScheduleKind::ZbV,
          .name = "zb-v",
          .v_shaped = true,
          .records = records_of_v,
          .weights = weights_of_full,
-         .ramp = [](const Letters& x) { return in_slots(std::max(x.p - 1, 4 * x.p - 2 - 2 * x.m)); }},
+         .ramp = ramp_of_zb_v},
     Form{.kind = ScheduleKind::VHalf,
          .name = "v-half",
          .v_shaped = true,
@@ -139,7 +189,7 @@ constexpr std::array kForms{
          .rough = true,
          .records = records_of_v_min,
          .weights = records_of_v_min,
-         .ramp = [](const Letters& x) { return in_slots(4 * x.p - (std::fmod(x.p, 3) == 0 ? 7 : 5)); }},
+         .ramp = ramp_of_v_min},
     Form{.kind = ScheduleKind::DualPipeV,
          .name = "dualpipe-v",
          .v_shaped = true,
@@ -152,7 +202,7 @@ constexpr std::array kForms{
          .rough = true,
          .records = records_of_v,
          .weights = records_of_v,
-         .ramp = [](const Letters& x) { return in_slots(std::max(x.p - 1, 4 * (x.p - x.m) - 1)); }},
+         .ramp = ramp_of_greedy},
 };
 
 static_assert(rows_are_in_order(kForms, &Form::kind), "a kind is the index of its row");
@@ -256,10 +306,10 @@ std::vector<int> groups_to_try(ScheduleKind kind, const PipelineShape& shape) {
   return groups;
 }
 
-double ramp_slots(ScheduleKind kind, const PipelineShape& shape) {
+double ramp_slots(ScheduleKind kind, const PipelineShape& shape, const SlotShares& shares) {
   const Form& form = form_of(kind);
   const Letters x = letters_of(shape, 0);
-  return form.ramp == nullptr ? x.p - 1 : form.ramp(x);
+  return form.ramp == nullptr ? x.p - 1 : std::max(0.0, form.ramp(x, shares));
 }
 
 double exposed_transfers(ScheduleKind kind, const PipelineShape& shape, bool steady) {

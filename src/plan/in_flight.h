@@ -74,11 +74,18 @@ int slices_of_turn(ScheduleKind kind, const PipelineShape& shape);
 // they divide n. Larger groups leave transfers more time. Only 0 for schedules and shapes without groups.
 std::vector<int> groups_to_try(ScheduleKind kind, const PipelineShape& shape);
 
-// Idle time of a device over the step, in units of a forward plus backward of one slice-chunk, with F = I = W
-// and equal slices. It is p − 1 for 1f1b and variants, whose bubble is (p − 1)/(m·n·v + p − 1) of the step.
-// Derived from the generated schedules (in_flight_test.cpp): exact, except for rough ones, which are within 2
-// slots.
-double ramp_slots(ScheduleKind kind, const PipelineShape& shape);
+// F, I and W of one slice-chunk, as shares of their sum: of a slot.
+struct SlotShares {
+  double forward = 1.0 / 3, input = 1.0 / 3, weight = 1.0 / 3;
+};
+
+// Idle time of a device over the step, in slots (forward plus backward of one slice-chunk), with equal
+// slices. It is p − 1 for 1f1b and variants, whose bubble is (p − 1)/(m·n·v + p − 1) of the step. The shares
+// count for schedules that split the backward: these are made for F = I = W, and the longer I is than W, as
+// at long context, the longer their devices wait; those of v-half and v-min in every micro-batch. Derived
+// from the generated schedules (in_flight_test.cpp): exact at F = I = W, except for rough ones, which are
+// within 2 slots.
+double ramp_slots(ScheduleKind kind, const PipelineShape& shape, const SlotShares& shares = {});
 
 // The number of transfers between neighbouring stages that delay a step whose other transfers overlap with
 // compute:

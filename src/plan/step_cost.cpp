@@ -260,7 +260,7 @@ SliceCost slice_cost(const Workload& workload, const Layout& layout, const sim::
   const sim::LayerCost layer = sim::layer_cost(slice, hardware, engine);
   return {layer, recomputation(layer.recompute, layout, slice, hardware, engine),
           sim::output_layer(slice, hardware, engine, vocab / layout.mesh.tensor),
-          sim::embedding(slice, hardware, engine)};
+          sim::embedding(slice, hardware, engine), sim::weight_backward(slice, hardware, engine)};
 }
 
 StepCost step_cost(const Workload& workload, const Layout& layout, const sim::Hardware& hardware,
@@ -297,8 +297,9 @@ StepCost step_cost(const Workload& workload, const Layout& layout, const sim::Ha
   const double share = attention / (cost.work.total() + cost.recomputation);
   cost.imbalance = attention * attention_imbalance(layout, share);
   cost.exchange = exchange_of_step(c, layers, both.attention);
-  cost.bubble = ramp_slots(layout.schedule, pipeline_shape(workload, layout)) *
-                (cost.forward_slot + cost.backward_slot);
+  const Seconds slot = cost.forward_slot + cost.backward_slot, weights = layers * slice.weights;
+  const SlotShares shares{cost.forward_slot / slot, (cost.backward_slot - weights) / slot, weights / slot};
+  cost.bubble = ramp_slots(layout.schedule, pipeline_shape(workload, layout), shares) * slot;
   if (layout.mesh.pipeline > 1)
     cost.bubble += engine.pipeline_waits * (cost.work.total() + cost.recomputation);
   cost.transfers = transfers_of_step(c);

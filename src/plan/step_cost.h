@@ -44,6 +44,7 @@ struct SliceCost {
   sim::LayerTerms again;  // recomputation, mean over the layers
   Seconds output = 0;     // output layer and loss, not split over the pipeline
   Seconds embedding = 0;
+  Seconds weights = 0;  // W of a layer, of its backward
 };
 SliceCost slice_cost(const Workload& workload, const Layout& layout, const sim::Hardware& hardware,
                      const sim::Engine& engine);

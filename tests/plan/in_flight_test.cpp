@@ -7,13 +7,17 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "model/memory/terms.h"
 #include "schedule/exchange/plan.h"
 #include "schedule/generators/generator.h"
 #include "schedule/passes/compute.h"
+#include "schedule/passes/lower.h"
 #include "schedule/unit_times.h"
+#include "sim/costs/unit.h"
+#include "sim/simulate.h"
 
 namespace penstock::plan {
 namespace {
@@ -97,6 +101,30 @@ TEST(InFlight, ClosedFormsAreThoseOfTheGeneratedSchedules) {
     }
   }
   EXPECT_GT(checked, 600);
+}
+
+// As at long context, whose attention has no weights.
+TEST(InFlight, IdleTimeCountsThatWeightGradientsTakeLess) {
+  for (const ScheduleKind kind : all_schedules()) {
+    if (!splits_backward(kind)) continue;
+    const int v = is_v_shaped(kind) ? 2 : 1;
+    for (const auto& [input, weight] : {std::pair(1.2, 0.8), std::pair(1.6, 0.6), std::pair(2.3, 0.2)}) {
+      const double slot = 1 + input + weight;
+      for (const int p : {2, 3, 4, 7, 8, 16}) {
+        for (const int m : {1, p, 2 * p, 6 * p}) {
+          schedule::Request request = schedule::request(p, m, 1, v);
+          request.costs = {.forward = {1}, .input = {input}, .weight = {weight}};
+          const sim::UnitCosts costs({.backward = input + weight, .input = input, .weight = weight});
+          const Seconds step =
+              sim::simulate(schedule::lower(schedule::generate(name_of(kind), request)), costs)
+                  .timeline.makespan();
+          const double idle = ramp_slots(kind, {p, m, 1, v}, {1 / slot, input / slot, weight / slot});
+          EXPECT_NEAR((idle + m * v) * slot / step, 1, is_rough(kind) ? 0.13 : 0.02)
+              << name_of(kind) << " p" << p << " m" << m << " I " << input;
+        }
+      }
+    }
+  }
 }
 
 // K,V gradients at once on a device: a chunk's first backward of a micro-batch makes its other slices'.
