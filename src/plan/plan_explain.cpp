@@ -203,20 +203,26 @@ void ignore_where_others_are_left(SearchResult& result, std::initializer_list<Re
   }
 }
 
-// The constraint that removed most of the candidates that got furthest.
+// The constraint to name where none of the candidates was judged.
+Rejection main_constraint(SearchResult result) {
+  // Some schedule takes all sizes that pass the other checks, without exchange and vocabulary parallelism. So
+  // if candidates get this far and no further, it is the choices in [search] that contradict each other.
+  for (const Rejection why : {Rejection::Vocabulary, Rejection::Exchange, Rejection::Schedule}) {
+    if (result.rejected[static_cast<std::size_t>(why)] > 0) return why;
+  }
+  // Some mesh passes the checks of the mesh alone, unless the user's sizes forbid it.
+  ignore_where_others_are_left(
+      result, {Rejection::Heads, Rejection::TensorInNode, Rejection::Experts, Rejection::Duplicate});
+  return static_cast<Rejection>(std::ranges::max_element(result.rejected) - result.rejected.begin());
+}
+
 std::string print_main_constraint(const Plan& plan) {
   if (plan.result.candidates == 0)
     return "no mesh of the sizes that [search] allows (tp, cp, ep, pp) has cluster.gpus = " +
            std::to_string(plan.cluster.gpus) + " devices";
-  SearchResult rest = plan.result;
-  // Some mesh passes the checks of the mesh alone, unless the user's sizes forbid it, and some schedule takes
-  // any sizes without exchange and vocabulary parallelism.
-  ignore_where_others_are_left(
-      rest, {Rejection::Heads, Rejection::TensorInNode, Rejection::Experts, Rejection::Schedule,
-             Rejection::Duplicate, Rejection::Exchange, Rejection::Vocabulary});
-  const auto most = std::ranges::max_element(rest.rejected);
-  const auto why = static_cast<Rejection>(most - rest.rejected.begin());
-  return "of " + std::to_string(plan.result.candidates) + " candidates " + std::to_string(*most) +
+  const Rejection why = main_constraint(plan.result);
+  return "of " + std::to_string(plan.result.candidates) + " candidates " +
+         std::to_string(plan.result.rejected[static_cast<std::size_t>(why)]) +
          " break one constraint: " + std::string(sentence_of(why)) + legal_values(plan, why);
 }
 

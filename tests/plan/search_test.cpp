@@ -169,6 +169,24 @@ TEST(Search, AConstraintOfTheMeshAloneIsNotNamedIfOtherMeshesGotFurther) {
   EXPECT_NE(print_nearest_miss(plan).find("tp must divide the heads"), std::string::npos);
 }
 
+TEST(Search, ChoicesThatContradictEachOtherAreNamedAndNotTheSizesOfOtherCandidates) {
+  Plan plan{workload("llama-7b", 8192, 32), cluster(8), {}};
+  const auto said = [&](const SearchSpace& space) {
+    plan.result = search(plan.workload, plan.cluster, space);
+    return print_nearest_miss(plan);
+  };
+  SearchSpace space;
+  space.schedules = {ScheduleKind::OneFOneB};
+  space.exchanges = {ExchangeMode::Paired};
+  EXPECT_NE(said(space).find(sentence_of(Rejection::Exchange)), std::string::npos) << said(space);
+  space.exchanges = {ExchangeMode::Off};
+  space.vocabulary_parallel = {true};
+  EXPECT_NE(said(space).find(sentence_of(Rejection::Vocabulary)), std::string::npos) << said(space);
+  space.vocabulary_parallel = {false};
+  space.slices = {4};
+  EXPECT_NE(said(space).find(sentence_of(Rejection::Schedule)), std::string::npos) << said(space);
+}
+
 TEST(Search, WhereSizesMakeUpNoMeshTheyAreNamed) {
   Plan plan{workload("llama-7b", 4096, 8), cluster(8), {}};
   SearchSpace space;
