@@ -108,7 +108,17 @@ void refuse_sizes_with_a_name(const PlanOptions& options) {
   }
 }
 
-std::vector<int> as_sizes(const Integers& values) { return {values.begin(), values.end()}; }
+// A value that is given twice counts once: else its candidates are searched and listed twice.
+template <class T>
+void add_once(std::vector<T>& values, T value) {
+  if (std::ranges::find(values, value) == values.end()) values.push_back(value);
+}
+
+std::vector<int> as_sizes(const Integers& values) {
+  std::vector<int> sizes;
+  for (const auto value : values) add_once(sizes, static_cast<int>(value));
+  return sizes;
+}
 
 // Refuses what the schedule's generator refuses, in its own words.
 void require_by_schedule(const std::string& name, const PipelineShape& shape) {
@@ -222,13 +232,13 @@ SearchSpace space_of(const PlanOptions& options) {
   space.slices = as_sizes(keys.slices);
   space.micro_batch = as_sizes(keys.micro_batch);
   if (!keys.schedules.empty()) space.schedules.clear();
-  for (const auto& name : keys.schedules) space.schedules.push_back(parse_schedule(name));
+  for (const auto& name : keys.schedules) add_once(space.schedules, parse_schedule(name));
   if (!keys.policies.empty()) space.policies.clear();
-  for (const auto& name : keys.policies) space.policies.push_back(model::parse_policy(name));
+  for (const auto& name : keys.policies) add_once(space.policies, model::parse_policy(name));
   if (!keys.vocabulary_parallel.empty()) space.vocabulary_parallel.clear();
-  for (const auto& name : keys.vocabulary_parallel) space.vocabulary_parallel.push_back(name == "on");
+  for (const auto& name : keys.vocabulary_parallel) add_once(space.vocabulary_parallel, name == "on");
   if (!keys.exchanges.empty()) space.exchanges.clear();
-  for (const auto& name : keys.exchanges) space.exchanges.push_back(schedule::parse_exchange_mode(name));
+  for (const auto& name : keys.exchanges) add_once(space.exchanges, schedule::parse_exchange_mode(name));
   if (!options.memory.offload.is_auto()) space.offload = options.memory.offload.number;
   return space;
 }

@@ -46,5 +46,16 @@ TEST(PlanOptions, ALayoutsGroupIsOneThatTheScheduleTakes) {
   EXPECT_THROW(layout(), InputError) << "has no groups";
 }
 
+TEST(PlanOptions, AValueOfTheSearchThatIsGivenTwiceCountsOnce) {
+  PlanOptions options;
+  options.search.pp = {8, 4, 8, 8};
+  options.search.schedules = {"1f1b", "slimpipe", "1f1b"};
+  options.search.vocabulary_parallel = {"on", "on"};
+  const SearchSpace space = space_of(options);
+  EXPECT_EQ(space.pipeline, (std::vector{8, 4}));
+  EXPECT_EQ(space.schedules, (std::vector{ScheduleKind::OneFOneB, ScheduleKind::SlimPipe}));
+  EXPECT_EQ(space.vocabulary_parallel, std::vector{true});
+}
+
 }  // namespace
 }  // namespace penstock::plan
