@@ -91,11 +91,13 @@ std::string find_description(const std::string& kind, const std::string& name, c
   if (is_description_path(name)) return name;
   if (const auto file = file_of_name(folders(kind, beside), name)) return *file;
   std::vector<std::string> names = known_names(kind, beside);
-  names.insert(names.begin(), built_in.begin(), built_in.end());
   const std::string one = kind.substr(0, kind.find_last_not_of('s') + 1);  // "engine", "hardware"
-  const std::string known =
-      names.empty() ? ": no folder " + kind + " was found" : ", or one of " + join(names, ", ");
-  throw InputError(one + " \"" + printable(name) + "\" is unknown; give a path" + known);
+  const std::string why = names.empty()
+                              ? " is not found: there is no folder " + kind + "/ here or next to the program"
+                              : " is unknown";
+  names.insert(names.begin(), built_in.begin(), built_in.end());
+  throw InputError(one + " \"" + printable(name) + "\"" + why + "; give a path" +
+                   (names.empty() ? "" : ", or one of " + join(names, ", ")));
 }
 
 std::string name_for_any_file(const std::string& kind, const std::string& name, const std::string& beside) {

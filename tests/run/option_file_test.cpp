@@ -12,6 +12,7 @@
 #include "failure.h"
 #include "files/run_files.h"
 #include "run/changed.h"
+#include "run/description_file.h"
 #include "run/options.h"
 #include "scratch.h"
 
@@ -211,6 +212,17 @@ TEST(RunFile, NamesWhatIsWrongOnTheCommandLine) {
             "command line: \"--steps\" is not a setting; did you mean --train.steps?");
   EXPECT_EQ(refused({"9"}),
             "command line: \"9\" is not a setting; write --section.key value, as in --model.config \"\"");
+}
+
+// As for a program that was copied away from its folders.
+TEST(Descriptions, WithoutTheirFolderNoneIsKnownAndTheFolderIsNamed) {
+  const auto refusal = [](const Words& built_in) {
+    return failure<InputError>([&] { find_description("gadgets", "h100", "", built_in); });
+  };
+  const std::string lack =
+      "gadget \"h100\" is not found: there is no folder gadgets/ here or next to the program; give a path";
+  EXPECT_EQ(refusal({}), lack);
+  EXPECT_EQ(refusal({"penstock"}), lack + ", or one of penstock");
 }
 
 }  // namespace
