@@ -31,6 +31,24 @@ TEST(ShowCommand, PrintsSchedulesThatCheckFindsLegal) {
   }
 }
 
+// The schedule is legal, but a device waits for a visit that comes after work of its own that others wait
+// for.
+TEST(ShowCommand, ReportsVisitsOfTheVocabularyThatDeadlock) {
+  const Scratch scratch;
+  scratch.write("mine.csv",
+                "0F0.0,3F0.0,0F0.1,3F0.1,3B0.1,0B0.1,3B0.0,0B0.0\n"
+                "1F0.0,4F0.0,1F0.1,4F0.1,4B0.1,1B0.1,4B0.0,1B0.0\n"
+                "2F0.0,5F0.0,2F0.1,5F0.1,5B0.1,2B0.1,5B0.0,2B0.0\n");
+  for (const char* format : {"svg", "trace"}) {
+    EXPECT_EQ(show({scratch / "mine.csv", "--format", format}).exit_code, 0);
+    const Ending ending = show({scratch / "mine.csv", "--vocabulary-parallel", "--format", format});
+    EXPECT_EQ(ending.exit_code, 1) << ending.err;
+    EXPECT_NE(ending.err.find("mine.csv: does not run to its end: deadlock: device 0"), std::string::npos)
+        << ending.err;
+    EXPECT_EQ(ending.out, "");
+  }
+}
+
 TEST(ShowCommand, TakesAFileAfterItsFlags) {
   const Scratch scratch;
   scratch.write("mine.csv", "0F0,0B0\n");
