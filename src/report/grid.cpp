@@ -9,6 +9,9 @@
 #include <vector>
 
 #include "base/columns.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "base/units.h"
 #include "report/ansi.h"
 #include "report/palette.h"
 #include "schedule/text.h"
@@ -21,6 +24,9 @@ using schedule::Kind;
 using schedule::Schedule;
 
 using Marks = std::set<std::pair<int, int>>;  // (device, position)
+
+// Devices and units of time multiply: a file of 150 KB may stand for 20 GB of idle cells.
+constexpr std::int64_t kMostCharacters = 256 << 20;
 
 // A device's line in a block.
 struct Line {
@@ -43,6 +49,13 @@ class Grid {
       for (const Cell& cell : layout_.devices[device])
         if (marks_.contains({device, cell.position})) marked_units_.insert(cell.start);
     }
+  }
+
+  // Characters of all blocks, without colours.
+  std::int64_t size() const {
+    const std::int64_t units = units_per_block(), blocks = (layout_.end + units - 1) / units;
+    const auto label = static_cast<std::int64_t>(label_width_), unit = static_cast<std::int64_t>(unit_width_);
+    return std::ssize(layout_.devices) * (blocks * label + layout_.end * unit);
   }
 
   std::string print() const {
@@ -156,7 +169,13 @@ class Grid {
 }  // namespace
 
 std::string grid(const Schedule& schedule, const GridOptions& options) {
-  return Grid(schedule, lay_out(schedule, options.times), std::nullopt, options).print();
+  const Grid drawn(schedule, lay_out(schedule, options.times), std::nullopt, options);
+  if (drawn.size() > kMostCharacters) {
+    throw InputError(schedule.name + ": a grid of " + counted(schedule.device_count(), "device") +
+                     " would take " + print_bytes(drawn.size()) + " of text; expected at most " +
+                     print_bytes(kMostCharacters) + ": draw it as SVG, or print it as CSV or JSON");
+  }
+  return drawn.print();
 }
 
 std::string marked_grid(const Schedule& schedule, std::span<const Finding> findings,

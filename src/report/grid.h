@@ -22,7 +22,7 @@ struct GridOptions {
 };
 
 // In time (layout.h), or by position if the schedule cannot run to its end. "." is an idle unit, "=" fills an
-// action of several units.
+// action of several units. Throws InputError if it would be longer than anybody reads.
 std::string grid(const schedule::Schedule& schedule, const GridOptions& options = {});
 
 // Draws by position, with the cells of findings marked as in >3F2<. Shows only blocks with a marked cell; the

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <regex>
 
+#include "base/error.h"
+#include "failure.h"
 #include "schedule/generators/generator.h"
 #include "schedule/text.h"
 
@@ -101,6 +103,16 @@ TEST(Grid, BlocksThatAreNotShownTakeNoMemory) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 50'001);
   EXPECT_LT(text.size(), 50'001u * 161);
   EXPECT_NE(text.find(">0B0<"), std::string::npos);
+}
+
+// Idle cells up to the last action, on all devices.
+TEST(Grid, GridsOfManyGigabytesAreRefused) {
+  const std::string csv = "0B0" + std::string(100'000, ',') + "0F0" + std::string(50'000, '\n');
+  for (const int columns : {0, 160}) {
+    const std::string text =
+        failure<InputError>([&] { grid(parse_csv(csv, "my.csv"), {.most_columns = columns}); });
+    EXPECT_TRUE(text.starts_with("my.csv: a grid of 50000 devices would take ")) << text;
+  }
 }
 
 TEST(Grid, FindingsWithoutACellShowTheFirstBlock) {
