@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/whole.h"
 #include "files/mapped_file.h"
 #include "run/run.h"
 #include "schedule/check/check.h"
@@ -55,10 +56,24 @@ void require_match(const std::string& file, const char* what, std::int64_t found
                                what + ", but " + key + " = " + std::to_string(wanted));
 }
 
+// Every slice of a file has a unit of the sequence, or more.
+void require_units(const Options& options, int slices) {
+  const ScheduleOptions& chosen = options.schedule;
+  const std::int64_t units = ceil_div(options.data.seq_len, chosen.slice_unit);
+  require(slices <= units, "schedule.file = " + json_quote(chosen.file) + " cuts a micro-batch into " +
+                               counted(slices, "slice") +
+                               ", but data.seq_len = " + std::to_string(options.data.seq_len) +
+                               " with schedule.slice_unit = " + std::to_string(chosen.slice_unit) +
+                               " makes at most " + std::to_string(units));
+}
+
 schedule::Schedule read(Options& options) {
   ScheduleOptions& chosen = options.schedule;
   require(chosen.name.empty(), "schedule.name = " + json_quote(chosen.name) + " and schedule.file = " +
                                    json_quote(chosen.file) + " are both given; keep one");
+  require(chosen.group == 0, "schedule.group = " + std::to_string(chosen.group) +
+                                 " applies to schedule.name = \"slimpipe\"; schedule.file = " +
+                                 json_quote(chosen.file) + " has its own order: leave the group out");
   schedule::Schedule parsed = on_behalf_of("schedule.file", [&] {
     return schedule::parse_csv(files::read_text(chosen.file, kLongestSchedule), chosen.file);
   });
@@ -81,6 +96,7 @@ schedule::Schedule read(Options& options) {
   } else if (least == greatest) {
     chosen.slices = least;
   }
+  require_units(options, greatest);
   return parsed;
 }
 

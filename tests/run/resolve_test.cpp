@@ -312,6 +312,11 @@ TEST(Resolve, RefusesAScheduleFileThatDoesNotFitTheRun) {
   EXPECT_NE(with([](auto& o) { o.train.batch = 4; }).find("has 8 micro-batches"), std::string::npos);
   EXPECT_NE(with([](auto& o) { o.schedule.slices = 8; }).find("schedule.slices = 8"), std::string::npos);
   EXPECT_NE(with([](auto& o) { o.schedule.name = "1f1b"; }).find("both given"), std::string::npos);
+  EXPECT_NE(with([](auto& o) { o.schedule.group = 2; }).find("schedule.group = 2"), std::string::npos);
+  EXPECT_NE(with([](auto& o) {
+              o.data.seq_len = 3;
+            }).find("cuts a micro-batch into 4 slices, but data.seq_len = 3"),
+            std::string::npos);
   EXPECT_NE(with([](auto& o) { o.schedule.chunks = 3; }).find("parallel.pp times schedule.chunks = 6"),
             std::string::npos);
   EXPECT_NE(with([&](auto& o) { o.schedule.file = scratch / "none.csv"; }).find("No such file"),
