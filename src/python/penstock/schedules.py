@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Iterable, NamedTuple, Optional, Sequence, Union
+from typing import Any, NamedTuple, Optional, Sequence, Union
 
 from . import _core, arguments, files
 from .costs import Number, program_and_costs, require_use, stage_costs
@@ -51,7 +51,7 @@ class Schedule:
     Schedules are pickled and copied as their CSV and name.
     """
 
-    def __init__(self, rows: Sequence[Iterable[Cell]], name: str = "own"):
+    def __init__(self, rows: Sequence[Sequence[Cell]], name: str = "own"):
         if not arguments.is_list(rows) or not hasattr(rows, "__getitem__"):
             raise _core.InputError(f"rows {arguments.shown(rows)} is not a list of lists of actions, one list for each device")
         self._core = _core.schedule_of_rows(arguments.text("name", name), rows)
@@ -144,7 +144,7 @@ class Schedule:
 
     @property
     def rows(self) -> list[list[str]]:
-        """Of each device its actions as text, in order; "" where it is idle."""
+        """Of each device its actions as text, in order; "" where it is idle. Overlapped pairs are two actions here."""
         return self._core.rows()
 
     def columns(self, device: int) -> dict[str, Any]:
