@@ -13,6 +13,7 @@ namespace penstock {
 
 std::vector<std::string_view> split(std::string_view text, char separator);  // keeps empty parts
 std::string_view trim(std::string_view text);                                // spaces, tabs, CR
+std::string_view without_byte_order_mark(std::string_view text);  // UTF-8's, which some programs write
 std::string join(std::span<const std::string> parts, std::string_view separator);
 
 // Parses the whole text as a decimal number with an optional "-". Returns nullopt for a "+", spaces, overflow

@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::string_view kReduce = "REDUCE_GRAD";
 constexpr std::string_view kOverlap = "OVERLAP_F_B";
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // spreadsheets begin UTF-8 with it
 constexpr std::string_view kProgramsHead = "penstock program ";
 constexpr std::string_view kLoneIdleCell =
     "\"\"";  // as Python's csv writes it: an empty line is a row without cells
@@ -216,7 +215,7 @@ void infer_sizes(Schedule& schedule) {
 
 Schedule parse_csv(std::string_view text, std::string_view origin) {
   Schedule schedule{.name = std::string(origin)};
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  text = without_byte_order_mark(text);
   if (text.starts_with(kProgramsHead))
     throw InputError(std::string(origin) +
                      ": is a program, not a schedule; penstock check --program reads it");

@@ -37,10 +37,8 @@ std::vector<std::string> cells_of(std::string_view line, const std::string& plac
 }  // namespace
 
 Table::Table(std::string_view text, std::string_view origin) : origin_(origin) {
-  constexpr std::string_view kMark = "\xEF\xBB\xBF";  // UTF-8 byte order mark, which some programs write
-  if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
   std::size_t line_number = 0;
-  for (const std::string_view line : split(text, '\n')) {
+  for (const std::string_view line : split(without_byte_order_mark(text), '\n')) {
     ++line_number;
     if (trim(line).empty()) continue;
     std::vector<std::string> cells = cells_of(line, origin_ + ": line " + std::to_string(line_number));
