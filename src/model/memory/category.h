@@ -25,7 +25,8 @@ inline constexpr std::array<std::string_view, 10> kCategoryNames{
     "weights",      "gradients", "optimizer", "activations", "weight_records",
     "kv_gradients", "logits",    "transient", "transfers",   "copies"};
 
-inline constexpr int kTensorCategories = 9;  // those of tensors: all before Copies
+inline constexpr auto kTensorCategories =
+    static_cast<int>(Category::Copies);  // those of tensors come before it
 
 constexpr std::string_view name_of(Category category) {
   return kCategoryNames[static_cast<std::size_t>(category)];
