@@ -52,8 +52,7 @@ Simulated simulate(const SharedProgram& program, const CostsValue& costs,
   return released([&] {
     Simulated simulated{program,
                         sim::evaluate_changed(*program, *costs.costs, changes, {.memory_samples = samples})};
-    if (simulated.result.deadlock)
-      throw NoAnswer(program->name + ": does not run to its end: " + simulated.result.deadlock->text);
+    sim::require_end(simulated.result);
     return simulated;
   });
 }

@@ -68,6 +68,10 @@ Result evaluate(const schedule::Program& program, const Costs& costs, const Resu
   return result;
 }
 
+void require_end(const Result& result) {
+  if (result.deadlock) throw NoAnswer(result.name + ": does not run to its end: " + result.deadlock->text);
+}
+
 Result evaluate_changed(const schedule::Program& program, const Costs& costs,
                         const std::vector<std::string>& changes, const ResultOptions& options) {
   std::vector<Override> overrides;

@@ -45,6 +45,10 @@ inline constexpr ResultOptions kTotals{.imbalance = false, .memory = false, .tim
 // Simulates and accounts.
 Result evaluate(const schedule::Program& program, const Costs& costs, const ResultOptions& options = {});
 
+// Throws NoAnswer if the program deadlocked. That of a legal schedule may, through what a pass adds to it,
+// such as visits of the vocabulary.
+void require_end(const Result& result);
+
 // Evaluates with changed costs (costs/what_if.h: "device:2=1.5"). Throws InputError for a change that cannot
 // be parsed and for costs whose sum is not finite.
 Result evaluate_changed(const schedule::Program& program, const Costs& costs,

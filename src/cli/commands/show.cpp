@@ -77,7 +77,7 @@ void refuse_idle_costs(const ShowFlags& flags) {
 // Simulates a program with F = 1, B = 2, I = W = 1, vocabulary visits 1/2.
 sim::Result in_unit_times(const ShowFlags& flags, const schedule::Program& program) {
   sim::Result result = sim::evaluate(program, sim::UnitCosts({.visit = 0.5}, unit_record(flags.schedule)));
-  require_end(program, result);
+  sim::require_end(result);
   return result;
 }
 

@@ -44,7 +44,7 @@ sim::Result evaluate_changed(const schedule::Program& program, const sim::Costs&
       sim::evaluate_changed(program, costs, flags.changes,
                             {.timeline = flags.memory_samples || (!flags.json && flags.sweep.empty()),
                              .memory_samples = flags.memory_samples});
-  require_end(program, result);
+  sim::require_end(result);
   return result;
 }
 
@@ -295,10 +295,6 @@ Simulated simulate_run_directory(const SimulateFlags& flags, const std::vector<s
 }
 
 }  // namespace
-
-void require_end(const schedule::Program& program, const sim::Result& result) {
-  if (result.deadlock) throw NoAnswer(program.name + ": does not run to its end: " + result.deadlock->text);
-}
 
 run::Run resolved_run_file(const std::string& path, const std::vector<std::string>& overrides) {
   run::Options options = run::read_fitted_options(path, overrides);

@@ -57,10 +57,6 @@ struct Simulated {
   std::vector<std::vector<std::string>> slices = {};  // slice_notes.h
 };
 
-// Throws NoAnswer if the program deadlocks. A legal schedule may, through what a pass adds to it, such as
-// visits of the vocabulary.
-void require_end(const schedule::Program& program, const sim::Result& result);
-
 // Resolves a run file as if all its ranks were on this host.
 run::Run resolved_run_file(const std::string& path, const std::vector<std::string>& overrides = {});
 
