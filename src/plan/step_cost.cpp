@@ -5,29 +5,19 @@
 #include <cmath>
 
 #include "plan/layout_memory.h"
+#include "plan/replica_cost.h"
 #include "sim/costs/collectives.h"
 #include "sim/costs/kernel_cost.h"
 
 namespace penstock::plan {
 namespace {
 
-struct Case {
-  const Workload& workload;
-  const Layout& layout;
-  const sim::Hardware& hardware;
-  const sim::Engine& engine;
+struct Case : LayoutCase {
   const SliceCost& costs;
 
-  const model::Shape& shape() const { return workload.model.shape; }
-  double t() const { return layout.mesh.tensor; }
-  double p() const { return layout.mesh.pipeline; }
-  double m() const { return as_double(micro_batches(workload, layout)); }
   double units() const { return m() * layout.slices * layout.chunks; }  // slice-chunks per step and device
   double tokens() const { return group_tokens(workload, layout); }
   sim::LayerSlice slice() const { return average_slice(workload, layout); }
-  double vocab() const { return as_double(output_columns(engine, shape().vocab, layout.mesh.tensor)); }
-  model::Shape held() const { return sim::shape_of_ranks(shape(), layout.mesh.tensor); }
-  double number_bytes() const { return as_double(model::element_size(workload.precision)); }
   double hidden_bytes() const { return number_bytes() * tokens() / t() * as_double(shape().hidden); }
 };
 
@@ -38,42 +28,6 @@ Seconds seconds_of(const Case& c, int rank);
 int slowest_device(const Case& c) {
   const int end = last_device(c.layout), other = c.layout.mesh.pipeline == 1 ? 0 : end == 0 ? 1 : 0;
   return seconds_of(c, end) >= seconds_of(c, other) ? end : other;
-}
-
-// Parameters of the heaviest device: its layers and one matrix of V·h, or, if exact, as many as it has.
-// Experts are counted separately, since fewer ranks hold the same ones.
-struct Parameters {
-  double dense = 0, experts = 0;
-  double total() const { return dense + experts; }
-};
-
-Parameters local_parameters(const Case& c) {
-  const auto& shape = c.shape();
-  const double layers = as_double(std::max(device_layers(c.workload, c.layout, 0),
-                                           device_layers(c.workload, c.layout, last_device(c.layout))));
-  const double mlp = layers * as_double(c.workload.model.mlp_matrices() * shape.hidden * shape.ffn);
-  const double attention = as_double(model::attention_parameters(c.held()) + model::router_parameters(shape));
-  const double shared = as_double(model::shared_expert_parameters(shape)) * c.t();  // not split
-  const double matrices = c.engine.exact ? embeddings_on(c.workload, c.layout, last_device(c.layout))
-                                         : (c.layout.vocabulary_parallel ? 1 / c.p() : 1.0);
-  Parameters parameters;
-  parameters.dense = (layers * (attention + shared) + c.vocab() * as_double(shape.hidden) * matrices) / c.t();
-  if (shape.experts == 1) {
-    parameters.dense += mlp / c.t();
-  } else {
-    const double held = as_double(shape.experts) / c.layout.mesh.expert;
-    parameters.experts = mlp * held / (c.engine.folded_experts ? 1.0 : c.t());
-  }
-  return parameters;
-}
-
-// Ranks that hold the same experts: over the stage, or for one tensor rank if tensor ranks split experts.
-mesh::NodeSpread expert_replicas(const Case& c) {
-  const mesh::Mesh& mesh = c.layout.mesh;
-  if (c.engine.folded_experts) return mesh::thinnest(mesh, mesh::Group::ExpertReplica, c.hardware.node.gpus);
-  const auto members = static_cast<int>(std::max<std::int64_t>(1, mesh.replicas() / mesh.expert));
-  return mesh::thinnest(mesh.ranks_per_stage(), mesh.pipeline, std::int64_t{mesh.tensor} * mesh.expert,
-                        members, c.hardware.node.gpus);
 }
 
 // Under vocabulary parallelism every device has 1/p of the columns.
@@ -98,11 +52,12 @@ Seconds seconds_of(const Case& c, int rank) {
 // Overhead of unequal slices, as a share of attention. With exchange devices run in lockstep and a slot takes
 // as long as its slowest device: paired about 1 + 1/n of the mean, levelled 1 (tables of docs/slimpipe.md,
 // "Context exchange"). Without it, waits grow with the square of attention's share of the work (by simulation
-// at p 4 to 16 and n 8 to 64, within a factor of two).
+// at p 4 to 16 and n 4 to 64, within a factor of two; below p, n makes no difference).
 double attention_imbalance(const Layout& layout, double share) {
   if (layout.slices == 1 || layout.mesh.pipeline == 1) return 0;
   if (layout.exchange == ExchangeMode::Off) {
-    return share * share * 0.95 * (layout.mesh.pipeline - 1.0) / layout.slices;
+    return share * share * 0.95 * (layout.mesh.pipeline - 1.0) /
+           std::max(layout.slices, layout.mesh.pipeline);
   }
   return layout.exchange == ExchangeMode::Paired ? 1.25 / layout.slices : 0.0;
 }
@@ -132,97 +87,6 @@ Seconds transfers_of_step(const Case& c) {
     return exposed * exposed_transfers(layout.schedule, shape, c.engine.exact) * one;
   const Seconds gather = c.engine.sequence_parallel ? 0 : sim::hidden_pass(c.slice(), c.hardware, c.engine);
   return (c.units() + c.p() - 1) * 2 * exposed * (one + gather);
-}
-
-// Ranks that shard one set of dense states: neighbouring replicas.
-mesh::NodeSpread shard_group(const Case& c) {
-  const mesh::Mesh& mesh = c.layout.mesh;
-  const std::int64_t node = c.hardware.node.gpus, group = c.layout.sharded.group;
-  if (group == 0 || group >= mesh.replicas()) return mesh::thinnest(mesh, mesh::Group::Replica, node);
-  return mesh::thinnest_shards(mesh, static_cast<int>(group), node);
-}
-
-// Ranks that shard one set of an expert's states, among the ranks that hold the expert. There are as many
-// sets as for the dense states.
-mesh::NodeSpread shards_of_experts(const Case& c) {
-  const mesh::Mesh& mesh = c.layout.mesh;
-  const std::int64_t group = c.layout.sharded.group;
-  if (group == 1) return {};
-  const mesh::NodeSpread all = expert_replicas(c);
-  if (group == 0 || group >= mesh.replicas()) return all;
-  const auto members = static_cast<int>(std::max<std::int64_t>(1, all.members * group / mesh.replicas()));
-  const std::int64_t apart = std::int64_t{mesh.expert} * (c.engine.folded_experts ? 1 : mesh.tensor);
-  const std::int64_t width = apart * members;
-  return mesh::thinnest(width, mesh.world() / width, apart, members, c.hardware.node.gpus);
-}
-
-// Traffic of `count` sharded parameters, one collective per layer: gathers weights and reduce-scatters
-// gradients within `group`, then all-reduces these between the groups in `all`.
-Seconds sharding_of_step(const Case& c, const mesh::NodeSpread& group, const mesh::NodeSpread& all,
-                         double count) {
-  const ShardedWeights& sharded = c.layout.sharded;
-  const double sums = c.engine.gradients_once ? 1 : c.m();
-  const double gathers = sharded.stays ? 1 : (sharded.regathers ? 2 : 1) * c.m();
-  const double gradients = count * sums * c.engine.gradient_bytes;
-  const Seconds start = 1e-6 * c.hardware.network.latency_us * std::log2(group.members);
-  Seconds traffic = ring_pass(c.hardware, group, count * gathers * c.number_bytes() + gradients) +
-                    (gathers + sums) * as_double(c.shape().layers) * start;
-  if (all.members > group.members)
-    traffic += ring_pass(c.hardware, all, 2 * gradients / group.members, /*gradients=*/true);
-  return traffic;
-}
-
-// Gathers of weights and reductions of their gradients. Experts held by as many ranks as the dense weights
-// share the collectives of those. The first gather and the last reduction are exposed.
-Seconds shared_weights_of_step(const Case& c, Seconds compute) {
-  constexpr double kHidden = 0.9;  // fraction of the compute that can hide traffic
-  const Parameters count = local_parameters(c);
-  const mesh::NodeSpread dense = shard_group(c), experts = shards_of_experts(c);
-  const mesh::NodeSpread all = mesh::thinnest(c.layout.mesh, mesh::Group::Replica, c.hardware.node.gpus);
-  const mesh::NodeSpread all_experts = expert_replicas(c);
-  const bool apart =
-      count.experts > 0 && (experts.members != dense.members || all_experts.members != all.members);
-  Seconds traffic = sharding_of_step(c, dense, all, apart ? count.dense : count.total());
-  if (apart) traffic += sharding_of_step(c, experts, all_experts, count.experts);
-  const double exposed = c.engine.gradient_exposed;
-  return exposed * traffic + std::max(0.0, (1 - exposed) * traffic - kHidden * compute);
-}
-
-// Tied embeddings on two stages: an all-reduce of their gradient between the two. If exact, ranks send
-// the shares whose states they have, both ways at once, and a device with both ends sends nothing.
-Seconds tied_sum(const Case& c) {
-  if (!c.shape().tied_embeddings || c.p() == 1 || c.layout.vocabulary_parallel) return 0;
-  const double bytes = 4.0 * c.vocab() * as_double(c.shape().hidden) / c.t();
-  if (!c.engine.exact) return 2 * stage_transfer(c.hardware, c.layout.mesh, bytes);
-  if (last_device(c.layout) == 0) return 0;
-  return stage_transfer(c.hardware, c.layout.mesh, bytes / shard_group(c).members);
-}
-
-// Sharded: a reduce-scatter of the gradients and an all-gather of the weights. Replicated: an all-reduce.
-Seconds gradients_of_step(const Case& c) {
-  const mesh::NodeSpread group = mesh::thinnest(c.layout.mesh, mesh::Group::Replica, c.hardware.node.gpus);
-  const Parameters count = local_parameters(c);
-  const bool shards = c.engine.shards_optimizer && c.layout.sharded.group != 1;
-  const double bytes = c.engine.gradient_bytes + (shards ? c.number_bytes() : c.engine.gradient_bytes);
-  Seconds seconds = 0;
-  if (!c.engine.gradient_overlap) {
-    seconds = ring_pass(c.hardware, group, count.dense * bytes, /*gradients=*/true);
-    if (count.experts > 0)
-      seconds += ring_pass(c.hardware, expert_replicas(c), count.experts * bytes, /*gradients=*/true);
-    seconds *= c.engine.gradient_exposed;
-  }
-  return seconds + tied_sum(c);
-}
-
-Seconds optimizer_of_step(const Case& c) {
-  const Parameters count = local_parameters(c);
-  const auto traffic = [&](double parameters, const mesh::NodeSpread& group) {
-    const double shards = c.engine.shards_optimizer ? group.members : 1.0;
-    const double passes = c.layout.sharded.on ? c.engine.gradient_passes / shards : c.engine.gradient_passes;
-    return parameters * (passes + c.engine.optimizer_bytes / shards);
-  };
-  return optimizer_passes(
-      c.hardware, traffic(count.dense, shard_group(c)) + traffic(count.experts, shards_of_experts(c)));
 }
 
 // A record's copy can overlap one F + B in the steady state, one F in warm-up and one B in cool-down.
@@ -275,7 +139,7 @@ StepCost step_cost(const Workload& workload, const Layout& layout, const sim::Ha
 
 StepCost step_cost(const Workload& workload, const Layout& layout, const sim::Hardware& hardware,
                    const sim::Engine& engine, const SliceCost& slice) {
-  const Case c{workload, layout, hardware, engine, slice};
+  const Case c{{workload, layout, hardware, engine}, slice};
   const sim::LayerCost& layer = slice.layer;
   const int device = slowest_device(c);
   const double layers = as_double(device_layers(workload, layout, device)) / layout.chunks;  // of a stage
@@ -306,7 +170,7 @@ StepCost step_cost(const Workload& workload, const Layout& layout, const sim::Ha
   cost.copies = copies_of_step(c, layers, cost.forward_slot, cost.backward_slot);
   cost.gradients = layout.sharded.on
                        ? shared_weights_of_step(c, cost.work.total() + cost.recomputation + cost.output_layer)
-                       : gradients_of_step(c);
+                       : gradients_of_step(c, cost.forward_slot, cost.backward_slot);
   cost.optimizer = optimizer_of_step(c);
   cost.stragglers = hardware.straggling(layout.mesh.world()) * cost.total();
   cost.fixed = 1e-3 * (hardware.kernels.step_ms + engine.step_ms);

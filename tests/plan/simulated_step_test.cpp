@@ -214,5 +214,30 @@ TEST(SimulatedStep, AgreesWithTheClosedFormWithinFourPercent) {
   }
 }
 
+// Short sequences, where the sums and gathers of four replicas take up to half of the step.
+TEST(SimulatedStep, AgreesWithTheClosedFormWhereOneChunksSumsOverlapAnothersCompute) {
+  const Cluster on = cluster(128);
+  for (const auto kind : {ScheduleKind::SlimPipe, ScheduleKind::Interleaved, ScheduleKind::SeqInterleaved,
+                          ScheduleKind::BreadthFirst}) {
+    for (const int chunks : {2, 4}) {
+      for (const std::int64_t batch : {16, 64}) {
+        Workload w = workload("llama-70b-gqa", 2048, batch);
+        w.model.shape.layers = 64;
+        Layout layout;
+        layout.mesh = {.tensor = 8, .data = 4, .pipeline = 4};
+        layout.schedule = kind;
+        layout.chunks = chunks;
+        layout.slices = is_sliced(kind) ? 8 : 1;
+        layout.keep = keep_of(model::Policy::Full);
+        const StepCost cost = step_cost(w, layout, on.hardware, on.engine);
+        const auto step = simulate_step(w, on, layout);
+        ASSERT_TRUE(step) << print_layout(layout);
+        EXPECT_NEAR(step->result.makespan / cost.total(), 1.0, 0.01)
+            << print_layout(layout) << " batch " << batch;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace penstock::plan
