@@ -72,7 +72,7 @@ Plan answer_for_layout(const Question& question, const Layout& layout) {
   return plan;
 }
 
-Plan answer(const Question& question, const std::string& origin) {
+Plan answer(const Question& question) {
   Plan plan{question.workload, question.cluster, {}};
   constexpr std::size_t kTried = 48;  // candidates of each list that may be simulated
   const auto best = static_cast<std::size_t>(question.options.search.best);
@@ -84,10 +84,12 @@ Plan answer(const Question& question, const std::string& origin) {
                   question.options.memory.offload.is_auto());
   }
   plan.result.best.resize(std::min(best, plan.result.best.size()));
-  if (plan.result.best.empty()) {
-    throw NoAnswer((origin.empty() ? "" : origin + ": ") + print_nearest_miss(plan));
-  }
   return plan;
+}
+
+void require_answer(const Plan& plan, const std::string& origin) {
+  if (!plan.result.best.empty()) return;
+  throw NoAnswer((origin.empty() ? "" : origin + ": ") + print_nearest_miss(plan));
 }
 
 }  // namespace penstock::plan

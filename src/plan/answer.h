@@ -11,8 +11,10 @@ namespace penstock::plan {
 
 inline constexpr std::int64_t kUsualBatch = 32;  // default number of sequences per step
 
+Plan answer(const Question& question);
+
 // Throws NoAnswer if nothing fits; the message begins with `origin` and names the nearest miss.
-Plan answer(const Question& question, const std::string& origin = {});
+void require_answer(const Plan& plan, const std::string& origin = {});
 
 // A plan with one configuration only: that of [layout], or `layout`. It may not fit.
 Plan answer_for_layout(const Question& question);

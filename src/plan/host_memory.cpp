@@ -78,7 +78,9 @@ double share_of_memory(const Workload& workload, const Cluster& cluster, const C
 void keep_nearer(const Workload& workload, const Cluster& cluster, const Candidate& miss,
                  std::optional<Candidate>& nearest) {
   const auto share = [&](const Candidate& one) { return share_of_memory(workload, cluster, one); };
-  if (!nearest || share(miss) < share(*nearest)) nearest = miss;
+  if (nearest && share(miss) >= share(*nearest)) return;
+  nearest = miss;
+  nearest->memory.fits = false;  // its host's may be what lacks
 }
 
 }  // namespace penstock::plan

@@ -66,8 +66,8 @@ std::string json_candidate(const Plan& plan, const Candidate& candidate) {
   for (const auto& [name, bytes] : model::categories(candidate.memory.fullest)) {
     memory.push_back(json_quote(name) + ":" + std::to_string(bytes));
   }
-  return "{" + json_layout(candidate.layout) + ",\"step_s\":" + exact_number(step) +
-         ",\"closed_form_s\":" + exact_number(candidate.cost.total()) +
+  return "{" + json_layout(candidate.layout) + ",\"fits\":" + (candidate.memory.fits ? "true" : "false") +
+         ",\"step_s\":" + exact_number(step) + ",\"closed_form_s\":" + exact_number(candidate.cost.total()) +
          ",\"simulated\":" + (candidate.simulated ? "true" : "false") + ",\"tokens_per_s_per_gpu\":" +
          exact_number(tokens_per_second_per_gpu(plan.workload, plan.cluster, step)) +
          ",\"mfu\":" + exact_number(model_flops_utilization(plan.workload, plan.cluster, step)) +
@@ -75,6 +75,12 @@ std::string json_candidate(const Plan& plan, const Candidate& candidate) {
          ",\"peak_bytes\":" + std::to_string(candidate.memory.fullest.total()) +
          ",\"host_bytes\":" + std::to_string(candidate.memory.host) + ",\"terms_s\":{" + join(terms, ",") +
          "},\"memory_bytes\":{" + join(memory, ",") + "}}";
+}
+
+// Only where nothing fits.
+std::string json_miss(const Plan& plan) {
+  if (!plan.result.best.empty() || !plan.result.nearest_miss) return "";
+  return ",\"nearest_miss\":" + json_candidate(plan, *plan.result.nearest_miss);
 }
 
 std::string json_list(const Plan& plan, const std::vector<Candidate>& candidates) {
@@ -142,8 +148,8 @@ std::string print_plan_json(const Plan& plan) {
   return "{\"candidates\":" + std::to_string(result.candidates) +
          ",\"judged\":" + std::to_string(result.judged()) +
          ",\"fitting\":" + std::to_string(result.fitting()) + ",\"rejected\":{" + join(rejected, ",") +
-         "},\"best\":" + json_list(plan, result.best) + ",\"pareto\":" + json_list(plan, result.pareto) +
-         ",\"search_s\":" + exact_number(result.seconds) +
+         "},\"best\":" + json_list(plan, result.best) + json_miss(plan) +
+         ",\"pareto\":" + json_list(plan, result.pareto) + ",\"search_s\":" + exact_number(result.seconds) +
          ",\"candidates_per_s\":" + exact_number(per_second(result.candidates, result)) + "}\n";
 }
 

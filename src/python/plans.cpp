@@ -42,7 +42,8 @@ Answer answer(const std::string& file, const std::string& model, const std::vect
     std::vector<std::string> words = plan::overrides_of({.model = model});
     words.insert(words.end(), more.begin(), more.end());
     plan::Question question = plan::read_question(file, words);
-    Plan plan = layout_alone ? plan::answer_for_layout(question) : plan::answer(question, file);
+    Plan plan = layout_alone ? plan::answer_for_layout(question) : plan::answer(question);
+    plan::require_answer(plan, file);
     return Answer{std::move(question), std::move(plan)};
   });
 }

@@ -90,6 +90,19 @@ TEST(PlanCommand, WhereNothingFitsItNamesTheNearestMissAndWhatWouldFit) {
     EXPECT_NE(ending.complaints()[0].find(part), std::string::npos) << part;
 }
 
+TEST(PlanCommand, WhereNothingFitsItsJsonHasTheNearestMiss) {
+  const Ending ending = plan({kPlans + "llama-70b-128k.toml", "--json", "--cluster.gpus", "8",
+                              "--workload.global_batch", "1"});
+  EXPECT_EQ(ending.exit_code, 1);
+  EXPECT_EQ(ending.complaints().size(), 1u) << ending.err;
+  const Json json = Json::parse(ending.out);
+  EXPECT_TRUE(json["best"].empty());
+  const Json& miss = json["nearest_miss"];
+  EXPECT_FALSE(miss["fits"].get<bool>());
+  EXPECT_EQ(miss["tp"].get<int>() * miss["cp"].get<int>() * miss["pp"].get<int>() * miss["dp"].get<int>(), 8);
+  EXPECT_GT(miss["peak_bytes"].get<double>(), 75e9);
+}
+
 TEST(PlanCommand, AnExplanationNamesEveryTermAndWhatWouldMakeItFit) {
   const Arguments tight{kPlans + "llama-70b-128k.toml",
                         "--explain",

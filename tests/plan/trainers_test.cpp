@@ -171,7 +171,7 @@ TEST(Trainers, WhereTheTrainerRefusesAllThatIsLegalItsReasonIsTold) {
       search(question.workload, question.cluster, space_for(*question.cluster.trainer, question.options));
   EXPECT_GT(found.rejected[static_cast<std::size_t>(Rejection::Trainer)], 0);
   EXPECT_EQ(found.judged(), 0);
-  const std::string said = failure<NoAnswer>([&] { answer(question); });
+  const std::string said = failure<NoAnswer>([&] { require_answer(answer(question)); });
   EXPECT_EQ(said, "nothing can be run: 4 key-value heads are not divisible by 8 tensor ranks");
 }
 

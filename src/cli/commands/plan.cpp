@@ -122,7 +122,9 @@ Exit answer(const plan::Question& question, const Flags& flags) {
         question.options.cluster.engine);
   if (!flags.run_file.empty()) plan::require_run_file(question.workload, question.cluster, "--run-file");
   if (!flags.exported.empty()) plan::require_swiglu(question.workload.model, "--export");
-  plan::Plan plan = flags.explain ? plan::answer_for_layout(question) : plan::answer(question, flags.file);
+  const plan::Plan plan = flags.explain ? plan::answer_for_layout(question) : plan::answer(question);
+  if (flags.json && plan.result.best.empty()) std::cout << plan::print_answer_json(question, plan);
+  plan::require_answer(plan, flags.file);
   const plan::Candidate& first = plan.result.best[0];
   write_files(question, plan, flags);  // before a reader of the output, such as head, may end this process
   if (!flags.json && !question.assumed.empty())

@@ -48,6 +48,7 @@ std::string print_answer_json(const Question& question, const Plan& plan) {
   std::string json = print_plan_json(plan);
   json.erase(json.rfind('}'));
   json += ",\"assumed\":" + json_quote_all(question.assumed);
+  if (plan.result.best.empty()) return json + "}\n";
   if (const Confidence confidence = confidence_in(question, plan); confidence.interval)
     json += ",\"interval\":" + print_json(confidence);
   return json + "}\n";
