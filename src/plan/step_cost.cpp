@@ -51,15 +51,16 @@ Seconds seconds_of(const Case& c, int rank) {
 
 // Overhead of unequal slices, as a share of attention. With exchange devices run in lockstep and a slot takes
 // as long as its slowest device: paired about 1 + 1/n of the mean, levelled 1 (tables of docs/slimpipe.md,
-// "Context exchange"). Without it, waits grow with the square of attention's share of the work (by simulation
-// at p 4 to 16 and n 4 to 64, within a factor of two; below p, n makes no difference).
+// "Context exchange"). Without it, visits of the vocabulary are barriers; else waits grow with the square of
+// attention's share of the work, and below p, n makes no difference (both by simulation at p 4 to 16 and n 4
+// to 64, within a factor of two).
 double attention_imbalance(const Layout& layout, double share) {
   if (layout.slices == 1 || layout.mesh.pipeline == 1) return 0;
-  if (layout.exchange == ExchangeMode::Off) {
-    return share * share * 0.95 * (layout.mesh.pipeline - 1.0) /
-           std::max(layout.slices, layout.mesh.pipeline);
-  }
-  return layout.exchange == ExchangeMode::Paired ? 1.25 / layout.slices : 0.0;
+  if (layout.exchange == ExchangeMode::Paired) return 1.25 / layout.slices;
+  if (layout.exchange == ExchangeMode::Levelled) return 0;
+  const double others = layout.mesh.pipeline - 1.0;
+  if (layout.vocabulary_parallel) return others / (layout.slices + others);
+  return share * share * 0.95 * others / std::max(layout.slices, layout.mesh.pipeline);
 }
 
 // Per layer of a slot that exchanges: K and V of about (p−1)/6 slices if paired, a third more if levelled,
