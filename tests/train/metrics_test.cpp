@@ -168,7 +168,8 @@ TEST(MetricsFile, LeavesOutLinesThatAreNoMetricsAndNamesTheFirst) {
   const std::string path = scratch / "m", noise = path + ", line 2: \"noise\" is not a step's metrics; ";
   scratch.write("m", "{\"step\":1}\nnoise\n{\"step\":3}\n{\"step\":4}\n");
   const std::string kept = "; the file as it was is kept as " + path + ".damaged";
-  EXPECT_EQ(remarks_on(path, 3), noise + "it is left out" + kept);
+  EXPECT_EQ(remarks_on(path, 3), noise + "it is left out" + kept + "\n" + path +
+                                     " lacks the lines of steps 2; damaged lines are left out");
   EXPECT_EQ(scratch.read("m"), "{\"step\":1}\n{\"step\":3}\n");
   EXPECT_EQ(scratch.read("m.damaged"), "{\"step\":1}\nnoise\n{\"step\":3}\n{\"step\":4}\n");
   EXPECT_EQ(remarks_on(path, 3), "");
@@ -176,6 +177,25 @@ TEST(MetricsFile, LeavesOutLinesThatAreNoMetricsAndNamesTheFirst) {
   EXPECT_EQ(remarks_on(path, 4), noise + "it is left out, like 2 later lines" + kept + "\n" + path +
                                      " lacks the lines of steps 2 to 4; damaged lines are left out");
   EXPECT_EQ(scratch.read("m"), "{\"step\":1}\n");
+}
+
+TEST(MetricsFile, KeepsOneLineOfAStepInTheOrderOfSteps) {
+  const Scratch scratch;
+  const std::string path = scratch / "m";
+  scratch.write("m", "{\"step\":2}\n{\"step\":1}\n{\"step\":2,\"loss\":7}\n{\"step\":3}\n");
+  EXPECT_EQ(remarks_on(path, 3),
+            path +
+                ", line 3: \"{\"step\":2,\"loss\":7}\" is a second line of step 2; it is left out; the "
+                "file as it was is kept as " +
+                path + ".damaged");
+  EXPECT_EQ(scratch.read("m"), "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n");
+}
+
+TEST(MetricsFile, NamesEveryGapThatDamageLeaves) {
+  const Scratch scratch;
+  scratch.write("m", "noise\n{\"step\":2}\n{\"step\":3}\n{\"step\":5}\n{\"step\":8}\n");
+  const std::string told = remarks_on(scratch / "m", 10);
+  EXPECT_NE(told.find(" lacks the lines of steps 1, 4, 6 to 7, 9 to 10; "), std::string::npos) << told;
 }
 
 TEST(MetricsFile, LeavesOutALineWhoseNumbersAreNone) {

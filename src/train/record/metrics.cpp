@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -38,17 +40,16 @@ std::int64_t step_of(std::string_view line) {
   return std::max<std::int64_t>(parsed["step"].get<std::int64_t>(), 0);
 }
 
+using LinesOfSteps = std::map<std::int64_t, std::string_view>;
+
 struct KeptLines {
-  std::string text;
-  std::int64_t last_step = 0;
+  LinesOfSteps of_steps;
   std::int64_t damaged = 0;        // number of lines
   std::string damage_remark = {};  // names the first one
 };
 
-// The complete lines of the file with steps up to `last_step`, without damaged ones.
-KeptLines lines_until(const std::string& path, std::int64_t last_step) {
-  const files::MappedFile file(path);
-  const std::string_view text = file.text();
+// The complete lines of the text with steps up to `last_step`, one of each step, without damaged ones.
+KeptLines lines_until(std::string_view text, const std::string& path, std::int64_t last_step) {
   KeptLines kept;
   std::size_t begin = 0;
   std::int64_t number = 0;
@@ -57,13 +58,11 @@ KeptLines lines_until(const std::string& path, std::int64_t last_step) {
     begin = end + 1;
     ++number;
     const std::int64_t step = step_of(line);
-    if (step > last_step) continue;
-    if (step > 0) {
-      kept.text.append(line).append("\n");
-      kept.last_step = step;
-    } else if (++kept.damaged == 1) {
-      kept.damage_remark = path + ", line " + std::to_string(number) + ": \"" + printable(line) +
-                           "\" is not a step's metrics; it is left out";
+    if (step > last_step || (step > 0 && kept.of_steps.emplace(step, line).second)) continue;
+    if (++kept.damaged == 1) {
+      const std::string second = "is a second line of step " + std::to_string(step);
+      kept.damage_remark = path + ", line " + std::to_string(number) + ": \"" + printable(line) + "\" " +
+                           (step > 0 ? second : "is not a step's metrics") + "; it is left out";
     }
   }
   if (kept.damaged > 1) kept.damage_remark += ", like " + counted(kept.damaged - 1, "later line");
@@ -78,11 +77,20 @@ std::string kept_damaged(const std::string& path) {
   return error ? std::string() : "; the file as it was is kept as " + copy;
 }
 
-// Empty if there is a line for every step between `kept` and `next`.
-std::string gap_between(std::int64_t kept, std::int64_t next, const std::string& path, const char* why) {
-  if (next - kept <= 1) return {};
-  return path + " lacks the lines of steps " + std::to_string(kept + 1) + " to " + std::to_string(next - 1) +
-         "; " + why;
+// Names the steps after `first` and up to `last` without a line; empty if there are none.
+std::string gaps_in(const LinesOfSteps& lines, std::int64_t first, std::int64_t last, const std::string& path,
+                    const char* why) {
+  std::vector<std::string> gaps;
+  std::int64_t next = first + 1;
+  const auto note = [&](std::int64_t step) {
+    if (step > next + 1) gaps.push_back(std::to_string(next) + " to " + std::to_string(step - 1));
+    if (step == next + 1) gaps.push_back(std::to_string(next));
+    next = step + 1;
+  };
+  for (auto line = lines.upper_bound(first); line != lines.end(); ++line) note(line->first);
+  note(last + 1);
+  if (gaps.empty()) return {};
+  return path + " lacks the lines of steps " + join(gaps, ", ") + "; " + why;
 }
 
 OrderedJson to_object(const StartMetrics& start) {
@@ -183,18 +191,24 @@ std::vector<files::NamedNumber> curves_of(const StepMetrics& metrics) {
 MetricsFile::MetricsFile(std::string path, std::int64_t last_step, const std::string& last_line)
     : path_(std::move(path)) {
   const bool is_there = std::filesystem::exists(path_);
-  KeptLines kept = is_there && last_step > 0 ? lines_until(path_, last_step) : KeptLines();
+  std::optional<files::MappedFile> file;
+  if (is_there && last_step > 0) file.emplace(path_);
+  KeptLines kept = lines_until(file ? file->text() : std::string_view(), path_, last_step);
   if (kept.damaged > 0) kept.damage_remark += kept_damaged(path_);
-  const bool adds = kept.last_step < last_step && !last_line.empty();
+  // Gaps between lines that are all good were named by the start that found them.
+  const bool all_good = is_there && kept.damaged == 0 && !kept.of_steps.empty();
+  const std::int64_t first = all_good ? kept.of_steps.rbegin()->first : 0;
+  if (!last_line.empty()) kept.of_steps.emplace(last_step, last_line);
   const char* why = !is_there          ? "the file was gone"
                     : kept.damaged > 0 ? "damaged lines are left out"
                                        : "a lost host takes with it lines not on disk yet";
   for (const std::string& remark :
-       {kept.damage_remark, gap_between(kept.last_step, adds ? last_step : last_step + 1, path_, why)}) {
+       {kept.damage_remark, gaps_in(kept.of_steps, first, last_step, path_, why)}) {
     if (!remark.empty()) remarks_.push_back(remark);
   }
-  if (adds) kept.text.append(last_line).append("\n");
-  if (is_there || adds) files::write_atomically(path_, kept.text);
+  std::string text;
+  for (const auto& [step, line] : kept.of_steps) text.append(line).append("\n");
+  if (is_there || !text.empty()) files::write_atomically(path_, text);
   descriptor_ = files::file_system().open(path_, files::OpenFor::Appending);
   if (descriptor_ < 0) files::fail_to("cannot be written", path_);
 }

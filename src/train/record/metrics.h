@@ -65,8 +65,9 @@ std::string to_json(const StepMetrics& metrics);
 class MetricsFile {
  public:
   // Opens the file for lines after `last_step` (0: a new file). First removes lines of later steps, damaged
-  // lines and a half-written line. `last_line`: the line of `last_step`, appended if the file lacks it; may
-  // be empty. Throws InputError if the file cannot be read, RunError if it cannot be written.
+  // lines, second lines of a step and a half-written line. `last_line`: the line of `last_step`, appended if
+  // the file lacks it; may be empty. Throws InputError if the file cannot be read, RunError if it cannot be
+  // written.
   MetricsFile(std::string path, std::int64_t last_step, const std::string& last_line = {});
   ~MetricsFile();
   MetricsFile(const MetricsFile&) = delete;
@@ -82,8 +83,8 @@ class MetricsFile {
   // its last checkpoint.
   void flush_at_times();
 
-  // Messages about damaged lines that were removed, and about the last steps up to `last_step` without a
-  // line; empty if nothing is lost.
+  // Messages about damaged lines that were removed, and about steps up to `last_step` without a line; empty
+  // if nothing is lost.
   const std::vector<std::string>& remarks() const { return remarks_; }
 
  private:
