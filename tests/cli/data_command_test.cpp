@@ -258,13 +258,20 @@ TEST(PlannedSteps, AreToldByMetricsReportAndTrace) {
   EXPECT_NE(files::read_text(folder.file("out/report.html"), 1 << 26).find("tokens 0 to"), std::string::npos);
   EXPECT_EQ(run_data({"simulate", folder.file("out")}).exit_code, 0);
 
-  // Damaged, it is named.
+  // Damaged, of another step or missing, it is named.
+  const auto expect_refused = [&](const char* fault) {
+    const Ending refused = run_data({"simulate", folder.file("out")});
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_NE(refused.err.find(fault), std::string::npos) << refused.err;
+  };
   folder.scratch.write("out/documents.json", "{\"step\":2,\"micro_batches\":[[[3]]]}");
-  const Ending refused = run_data({"simulate", folder.file("out")});
-  EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_NE(refused.err.find("documents.json: does not have the documents of 4 micro-batches"),
-            std::string::npos)
-      << refused.err;
+  expect_refused("documents.json: does not have the documents of 4 micro-batches");
+  Json of_another_step = documents;
+  of_another_step["step"] = 1;
+  folder.scratch.write("out/documents.json", of_another_step.dump());
+  expect_refused("documents.json: has the documents of step 1; timeline.json next to it ends with step 2");
+  std::filesystem::remove(folder.file("out/documents.json"));
+  expect_refused("documents.json: cannot be opened");
 }
 
 // The first replica's documents reach over slices, the second's do not.

@@ -231,11 +231,15 @@ Simulated simulate_run_file(const SimulateFlags& flags, const std::vector<std::s
 
 constexpr std::size_t kLongestDocuments = std::size_t{1} << 30;
 
-// Returns the run planned for its last step's documents, or the run itself without that file.
-run::Run with_documents(run::Run run, const std::string& path) {
-  if (!std::filesystem::exists(path)) return run;
+// Returns the run planned for the documents of the step that its timeline ends with; without a mask of
+// documents, the run itself.
+run::Run with_documents(run::Run run, const std::string& path, std::int64_t step) {
+  if (run.options.data.mask != "documents") return run;
   train::StepDocuments documents =
       train::parse_step_documents(files::read_text(path, kLongestDocuments), run, path);
+  if (documents.step != step)
+    throw InputError(path + ": has the documents of step " + std::to_string(documents.step) + "; " +
+                     files::kTimeline + " next to it ends with step " + std::to_string(step));
   return run::planned(run, std::move(documents.content));
 }
 
@@ -269,8 +273,10 @@ Simulated simulate_run_directory(const SimulateFlags& flags, const std::vector<s
                      "\": a finished run is as it was; simulate its run.toml to change a key");
   const std::filesystem::path folder = flags.schedule.file;
   const auto file = [&](const char* name) { return (folder / name).string(); };
-  const run::Run run = with_documents(laid_out_run(folder.string()), file(files::kDocuments));
+  run::Run laid_out = laid_out_run(folder.string());
   run::MeasuredRun measured = read_measured_run(folder.string(), flags.processor_time);
+  const run::Run run =
+      with_documents(std::move(laid_out), file(files::kDocuments), measured.steps.back().step);
   require_program_of(run, measured.program, file(files::kProgram));
   Simulated simulated{.program = std::move(measured.program), .typical = measured.typical};
   const auto bytes = run::costs_of(run, sim::assumed_hardware());
