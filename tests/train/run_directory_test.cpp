@@ -92,6 +92,8 @@ TEST(RunDirectory, ReplacesNoScheduleButARuns) {
   EXPECT_EQ(refused(RunStart::New, ""), "");
   EXPECT_TRUE(says(refused(RunStart::New, own), "holds a schedule.csv that is not a run's"));
   EXPECT_EQ(kept_schedule(scratch / "run"), "");
+  scratch.write("run/run.toml", "[schedule]\nfile = before\n");
+  EXPECT_TRUE(says(refused(RunStart::Resume, scratch / "my.csv"), "run/run.toml")) << "it would tell";
   scratch.write("run/run.toml", "[schedule]\nfile = \"before/schedule.csv\"\n");
   EXPECT_EQ(kept_schedule(scratch / "run"), own);
   EXPECT_EQ(refused(RunStart::Resume, scratch / "my.csv"), "");
@@ -112,13 +114,14 @@ TEST(RunDirectory, TakesOneThatHoldsOtherThings) {
 TEST(RunDirectory, LosesUnfinishedFilesOfKilledRunsAndNoOthers) {
   const Scratch scratch;
   for (const char* file : {"run.toml", "weights.safetensors.part-12", "summary.json.part-7",
-                           "attempts.json.part-7", "mine.part-7"})
+                           "metrics.jsonl.part-7", "attempts.json.part-7", "mine.part-7"})
     scratch.write(file, "x");
   RunDirectory::check(scratch.path(), RunStart::Resume);
   EXPECT_TRUE(std::filesystem::exists(scratch / "summary.json.part-7")) << "a check changes nothing";
   const RunDirectory directory(scratch.path(), RunStart::Resume);
   EXPECT_FALSE(std::filesystem::exists(scratch / "weights.safetensors.part-12"));
   EXPECT_FALSE(std::filesystem::exists(scratch / "summary.json.part-7"));
+  EXPECT_FALSE(std::filesystem::exists(scratch / "metrics.jsonl.part-7"));
   EXPECT_TRUE(std::filesystem::exists(scratch / "attempts.json.part-7"))
       << "another process may be writing it";
   EXPECT_TRUE(std::filesystem::exists(scratch / "mine.part-7"));

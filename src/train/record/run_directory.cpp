@@ -72,10 +72,20 @@ bool is_same_file(const std::string& path, const std::string& other) {
   return fs::equivalent(path, other, error);
 }
 
+// What is wrong with the run file, which tells whose the schedule is; empty if nothing is.
+std::string fault_of_run_file(const std::string& path) try {
+  if (exists(path, files::kRunFile)) run::read_options((fs::path(path) / files::kRunFile).string());
+  return {};
+} catch (const InputError& fault) {
+  return fault.what();
+}
+
 void refuse_to_replace(const std::string& path, const std::string& schedule_file) {
   if (schedule_file.empty() || !exists(path, files::kSchedule) || !kept_schedule(path).empty()) return;
-  fail(path, "holds a " + std::string(files::kSchedule) +
-                 " that is not a run's and that the copy of schedule.file = " + json_quote(schedule_file) +
+  const std::string fault = fault_of_run_file(path);
+  fail(path, "holds a " + std::string(files::kSchedule) + " that is not a run's" +
+                 (fault.empty() ? "" : ", as far as can be told (" + fault + "),") +
+                 " and that the copy of schedule.file = " + json_quote(schedule_file) +
                  " would replace; move it away, or name another directory");
 }
 
@@ -89,9 +99,9 @@ void remove_traces(const std::string& path, const std::string& schedule_file) {
 
 // Removes what killed runs left of files that only the lock's holder writes (files/atomic_file.h).
 void remove_unfinished_files(const std::string& path) {
-  constexpr std::array<std::string_view, 8> written{files::kDocuments, files::kRunFile, files::kSchedule,
-                                                    files::kSummary,   files::kWeights, files::kProgram,
-                                                    files::kTimeline,  files::kProfile};
+  constexpr std::array<std::string_view, 10> written{
+      files::kDocuments, files::kRunFile,  files::kSchedule, files::kSummary, files::kWeights,
+      files::kProgram,   files::kTimeline, files::kProfile,  files::kMetrics, files::kNumber};
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(path, none)) {
     const std::string name = entry.path().filename().string();
