@@ -72,6 +72,7 @@ class Run {
   }
 
   RunOutcome carry_out() {
+    if (directory_ && done_ < steps()) directory_->forget_end();  // not before: a start may fail
     const Seconds began = steady_seconds();
     resident_.begin(trainer_.pinned_bytes());
     while (done_ < steps() && !stopped_) {
@@ -201,8 +202,7 @@ class Run {
     stopped_ = stop != 0 && done_ < steps();
   }
 
-  // While numbers are not finite, neither checkpoints nor in-memory copies are made, so the last good ones
-  // stay the newest.
+  // While numbers are not finite, nothing is saved: the last good checkpoint and copies stay the newest.
   bool may_save() const { return run_.options.train.checkpoint_every > 0 && skipped_in_a_row_ == 0; }
 
   void save() {

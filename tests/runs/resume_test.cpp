@@ -93,6 +93,18 @@ TEST_F(Resume, LeavesNothingOfAnEarlierEndWhenItFailsBeforeItsOwn) {
   EXPECT_NE(scratch_.read("run/weights.safetensors"), first);
 }
 
+TEST_F(Resume, KeepsTheEarlierEndWhenItFailsBeforeItsFirstStep) {
+  train_well("run", {"--train.steps", "4"});
+  const std::string weights = scratch_.read("run/weights.safetensors"),
+                    summary = scratch_.read("run/summary.json");
+  const Arguments resumes = with_threads(2, arguments("run", {"--train.steps", "6", "--resume"}));
+  const Ending failed = run_program(with({"sh", "-c", "ulimit -f 1; exec \"$@\"", "sh"}, resumes));
+  EXPECT_EQ(failed.exit_code, 3) << "run.toml does not find room";
+  EXPECT_TRUE(scratch_.read("run/weights.safetensors") == weights);
+  EXPECT_EQ(scratch_.read("run/summary.json"), summary);
+  train_well("run", {"--train.steps", "6", "--resume"});
+}
+
 TEST_F(Resume, RefusesWhenAllCheckpointsAreDamaged) {
   train_well("run", {"--train.steps", "4"});
   for (const char* step : {"step-000002", "step-000004"}) {

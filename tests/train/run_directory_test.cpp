@@ -127,6 +127,15 @@ TEST(RunDirectory, LosesUnfinishedFilesOfKilledRunsAndNoOthers) {
   EXPECT_TRUE(std::filesystem::exists(scratch / "mine.part-7"));
 }
 
+TEST(RunDirectory, IsRefusedToAResumeThatCannotReadItsMetrics) {
+  const Scratch scratch;
+  scratch.write("run.toml", "x");
+  std::filesystem::create_symlink(scratch / "none/m", scratch / "metrics.jsonl");
+  const std::string refused =
+      failure<InputError>([&] { RunDirectory::check(scratch.path(), RunStart::Resume); });
+  EXPECT_EQ(refused, scratch / "metrics.jsonl" + ": cannot be opened: No such file or directory");
+}
+
 TEST(RunDirectory, IsLockedWhileItLives) {
   const Scratch scratch;
   {

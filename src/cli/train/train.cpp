@@ -111,8 +111,6 @@ void train_as_rank(const TrainFlags& flags, Prepared& prepared, int threads, com
       .say = [&](const std::string& line) { progress.say(line); }};
   if (talks) {
     std::cout << tell_start(prepared, threads) << std::flush;
-    const auto& from = prepared.resumption.from;
-    if (from && from->facts.step < prepared.run.options.train.steps) prepared.directory->forget_end();
     write_run_file(prepared.run, *prepared.directory);
   }
   const train::RunControl control{

@@ -16,6 +16,8 @@
 #include "base/text.h"
 #include "files/directory.h"
 #include "files/file_system.h"
+#include "files/input_file.h"
+#include "files/mapped_file.h"
 #include "files/run_files.h"
 #include "run/options.h"
 
@@ -150,6 +152,8 @@ void RunDirectory::check(const std::string& path, RunStart start, const std::str
   refuse_folders(path);
   refuse_unless(path, start);
   refuse_to_replace(path, schedule_file);
+  const std::string metrics = (fs::path(path) / files::kMetrics).string();
+  if (start == RunStart::Resume && files::is_there(metrics)) files::InputFile{metrics};  // it will be read
   fs::path there = fs::absolute(path, error);
   while (!fs::exists(there, error) && there.has_relative_path()) there = there.parent_path();
   if (access(there.c_str(), W_OK) != 0 && errno != ENOTDIR) {
@@ -179,7 +183,7 @@ void RunDirectory::refuse_unless(const std::string& path, RunStart start) {
 
 void RunDirectory::lock() {
   lock_ = files::file_system().open(file(files::kLock), files::OpenFor::Parts);
-  if (lock_ < 0) fail(path_, std::string("cannot be written: ") + std::strerror(errno));
+  if (lock_ < 0) fail(path_, std::string("cannot be written: ") + files::kLock + ": " + std::strerror(errno));
   if (flock(lock_, LOCK_EX | LOCK_NB) == 0) return;
   const bool held = errno == EWOULDBLOCK;
   const std::string reason = std::strerror(errno);

@@ -21,9 +21,9 @@ class RunDirectory {
   // destroyed or the process ends. A new run takes over the directory of a run that completed no step.
   // Removes files that a killed run has not finished. `schedule_file`: the run's, may be empty. Throws
   // InputError and writes nothing if the path is no directory or not writable, a new run finds another
-  // run's files, a resumed run finds none, the copy of the schedule would replace a schedule.csv that is no
-  // run's, or another process holds the lock. check() does the same checks except the lock's, and creates
-  // nothing.
+  // run's files, a resumed run finds none or a metrics.jsonl that cannot be read, the copy of the schedule
+  // would replace a schedule.csv that is no run's, or another process holds the lock. check() does the same
+  // checks except the lock's, and creates nothing.
   RunDirectory(std::string path, RunStart start, const std::string& schedule_file = {});
   static void check(const std::string& path, RunStart start, const std::string& schedule_file = {});
   ~RunDirectory();
