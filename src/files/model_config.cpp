@@ -216,6 +216,10 @@ const Family& family_of(const model::Shape& shape) {
   const bool mixture = shape.experts > 1;
   require(!mixture || shape.normalised_experts || shape.head_norms,
           std::string("moe.norm_topk = false without model.head_norms or a shared expert") + lacks);
+  // transformers refuses such a config.json of Llama, though not of the other families.
+  require(mixture || shape.head_norms || shape.hidden % shape.heads == 0,
+          "model.hidden = " + std::to_string(shape.hidden) +
+              ", not a multiple of model.heads = " + std::to_string(shape.heads) + "," + lacks);
   return kFamilies[(shape.head_norms ? 2 : 0) + (mixture ? 1 : 0)];
 }
 

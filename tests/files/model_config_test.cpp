@@ -198,6 +198,15 @@ TEST(ModelConfig, PrintsMixturesThatReadBack) {
   EXPECT_TRUE(has_no_form());
 }
 
+// transformers refuses such a Llama, though it has head_dim.
+TEST(ModelConfig, PrintsNoLlamaWhoseHeadsDoNotDivideItsWidth) {
+  model::Shape shape{.hidden = 12, .heads = 8, .kv_heads = 8, .head_size = 4};
+  EXPECT_EQ(failure<InputError>([&] { print_model_config(shape, {}); }),
+            "model.hidden = 12, not a multiple of model.heads = 8, has no form in Hugging Face's files");
+  shape.head_norms = true;
+  EXPECT_EQ(parse_model_config(print_model_config(shape, {}), "").head_size, 4);
+}
+
 TEST(ModelConfig, ReadsRotarySettingsWhereNewerFilesHaveThem) {
   json config = llama31();
   config["rope_parameters"] = config["rope_scaling"];
