@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/refusal.h"
 #include "base/text.h"
 #include "base/whole.h"
 #include "files/mapped_file.h"
@@ -100,23 +101,30 @@ schedule::Schedule read(Options& options) {
   return parsed;
 }
 
+// Fewer chunks or devices that leave every stage a layer, as the beginning of a list; empty: there are none.
+std::string fewer_stages(const Options& options, std::int64_t chunks) {
+  const std::int64_t layers = options.model.shape.layers, devices = options.parallel.pp;
+  const auto at_most = [](const char* key, std::int64_t most) {
+    return setting(key, most) + (most > 1 ? " or fewer, or " : ", or ");
+  };
+  const bool any_chunks = schedule::find_generator(options.schedule.name).any_chunks;
+  if (any_chunks && layers >= devices) return at_most("schedule.chunks", layers / devices);
+  return layers >= chunks ? at_most("parallel.pp", layers / chunks) : "";
+}
+
 void check_stages(const Options& options, const schedule::Schedule& schedule) {
-  const std::int64_t layers = options.model.shape.layers;
+  const std::int64_t layers = options.model.shape.layers, devices = options.parallel.pp;
+  if (schedule.stages <= layers) return;
   const std::string stages = std::to_string(schedule.stages),
-                    need = " stages, which need a layer each; model.layers = " + std::to_string(layers);
+                    need = stages + " stages, which need a layer each; " + setting("model.layers", layers) +
+                           ": use ";
   const std::string& file = options.schedule.file;
-  require(file.empty() || schedule.stages <= layers, "schedule.file = " + json_quote(file) + " has " +
-                                                         stages + need + ": use " + stages +
-                                                         " layers or more, or a file with fewer stages");
-  const std::int64_t devices = options.parallel.pp,
-                     chunks = std::max<std::int64_t>(schedule.stages / devices, 1);
-  const std::string fewer =
-      layers < devices ? "parallel.pp = " + std::to_string(std::max<std::int64_t>(layers / chunks, 1))
-                       : "schedule.chunks = " + std::to_string(layers / devices);
-  require(schedule.stages <= layers,
-          "parallel.pp = " + std::to_string(devices) +
-              (chunks > 1 ? " with schedule.chunks = " + std::to_string(chunks) : "") + " makes " + stages +
-              need + ": use " + fewer + " or fewer, or " + stages + " layers or more");
+  require(file.empty(), "schedule.file = " + json_quote(file) + " has " + need + stages +
+                            " layers or more, or a file with fewer stages");
+  const std::int64_t chunks = schedule.stages / devices;
+  throw InputError(setting("parallel.pp", devices) +
+                   (chunks > 1 ? " with " + setting("schedule.chunks", chunks) : "") + " makes " + need +
+                   fewer_stages(options, chunks) + stages + " layers or more");
 }
 
 schedule::StageCosts costs_of(const ScheduleOptions& chosen) {

@@ -246,6 +246,21 @@ TEST(Resolve, RefusesChunksThatLeaveAStageWithoutALayer) {
       "fewer, or 9 layers or more");
 }
 
+// Some schedules have a fixed number of chunks, and one device may already have too many for the layers.
+TEST(Resolve, AdvisesOnlyStagesThatAreLegal) {
+  const auto advised = [](const char* name, std::int64_t layers, std::int64_t chunks) {
+    const std::string refused = refusal([&](auto& o) {
+      o.schedule = {.name = name, .chunks = chunks};
+      o.model.shape.layers = layers;
+    });
+    return refused.substr(refused.find(": use "));
+  };
+  EXPECT_EQ(advised("zb-v", 3, 2), ": use parallel.pp = 1, or 4 layers or more");
+  EXPECT_EQ(advised("zb-v", 1, 2), ": use 4 layers or more");
+  EXPECT_EQ(advised("interleaved", 3, 2), ": use schedule.chunks = 1, or 4 layers or more");
+  EXPECT_EQ(advised("interleaved", 1, 2), ": use 4 layers or more");
+}
+
 TEST(Resolve, RefusesWhatCannotTrain) {
   EXPECT_NE(refusal([](auto& o) { o.train.min_lr = 1; }).find("train.min_lr = 1"), std::string::npos);
   EXPECT_NE(refusal([](auto& o) { o.output.dir.clear(); }).find("output.dir"), std::string::npos);
