@@ -18,29 +18,25 @@ bool fits(Count shards, const model::Shape& shape) {
   return shape.heads % shards == 0 && fits_key_heads(shards, shape.kv_heads) && shape.ffn >= shards;
 }
 
-// The nearest numbers of shards that fit the model and `ranks`, or if there are none, only the model.
+// The nearest numbers of shards that fit the model and, where some do, also `ranks` that differ.
 std::string shards_near(Count shards, Count ranks, const model::Shape& shape) {
-  const std::string near = nearest_legal(
-      shards, shape.heads, [&](Count other) { return fits(other, shape) && keeps_tree(other, ranks); });
+  const auto of_tree = [&](Count other) { return fits(other, shape) && keeps_tree(other, ranks); };
+  const std::string near = shards == ranks ? "none" : nearest_legal(shards, shape.heads, of_tree);
   if (near != "none") return near;
   return nearest_legal(shards, shape.heads, [&](Count other) { return fits(other, shape); });
 }
 
 // Errors name parallel.tp if it equals the number of shards, else numerics.tensor.
 void check_shape(const model::Shape& shape, Count shards, Count ranks) {
-  const bool alone = shards == ranks;
-  const std::string set = setting(alone ? "parallel.tp" : "numerics.tensor", shards);
-  const auto near = [&](Count whole) {
-    return "; use " + (alone ? divisors_near(shards, whole) : shards_near(shards, ranks, shape));
-  };
-  require(shape.heads % shards == 0,
-          set + " does not divide " + setting("model.heads", shape.heads) + near(shape.heads));
+  if (fits(shards, shape)) return;
+  const std::string set = setting(shards == ranks ? "parallel.tp" : "numerics.tensor", shards),
+                    near = "; use " + shards_near(shards, ranks, shape);
+  require(shape.heads % shards == 0, set + " does not divide " + setting("model.heads", shape.heads) + near);
   require(fits_key_heads(shards, shape.kv_heads), set + " neither divides " +
                                                       setting("model.kv_heads", shape.kv_heads) +
-                                                      " nor is a multiple of it" + near(shape.kv_heads));
+                                                      " nor is a multiple of it" + near);
   require(shape.ffn >= shards, set + " is above " + setting("model.ffn", shape.ffn) +
-                                   ", so that a part would have no column; use " +
-                                   shards_near(shards, ranks, shape));
+                                   ", so that a part would have no column" + near);
 }
 
 // The nearest numbers of shards for these ranks, and of ranks for these shards.

@@ -80,6 +80,13 @@ TEST(TensorShards, RefuseNumbersThatTheModelDoesNotFitAndNameTheNearest) {
   };
   EXPECT_EQ(refusal(six_key_heads),
             "numerics.tensor = 4 neither divides model.kv_heads = 6 nor is a multiple of it; use 2");
+  const auto three_key_heads = [](Options& o) {
+    o.model.shape.hidden = 384;
+    o.model.shape.heads = 12;
+    o.model.shape.kv_heads = 3;
+    o.parallel.tp = 5;
+  };
+  EXPECT_EQ(refusal(three_key_heads), "parallel.tp = 5 does not divide model.heads = 12; use 3 or 6");
   const auto narrow = [](Options& o) {
     o.model.shape.ffn = 3;
     o.numerics.tensor = 8;
