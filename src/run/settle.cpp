@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/settle.h"
 
+#include <numeric>
 #include <utility>
 
 #include "base/error.h"
@@ -53,11 +54,13 @@ void check_byte_vocabulary(const Options& options) {
               std::to_string(files::kByteVocabulary) + " or more");
 }
 
+// The mesh is valid: parallel.ep divides the ranks of a stage.
 void check_experts(const Options& options) {
   const std::int64_t experts = options.model.shape.experts, ranks = options.parallel.ep;
+  const std::int64_t of_both = std::gcd(experts, mesh_of(options).ranks_per_stage());
   require(experts % ranks == 0, "parallel.ep = " + std::to_string(ranks) +
                                     " does not divide model.experts = " + std::to_string(experts) + "; use " +
-                                    divisors_near(ranks, experts));
+                                    divisors_near(ranks, of_both));
   const NumericsOptions& numerics = options.numerics;
   require(experts == 1 || numerics.tensor == options.parallel.tp,
           "numerics.tensor = " + std::to_string(numerics.tensor) +

@@ -191,7 +191,8 @@ TEST(Resolve, RefusesMeshesThatTheModelDoesNotFitAndNamesTheNearest) {
               o.model.shape.experts = 6;
               o.parallel.ep = o.parallel.dp = 4;
             }),
-            "parallel.ep = 4 does not divide model.experts = 6; use 3 or 6");
+            "parallel.ep = 4 does not divide model.experts = 6; use 2")
+      << "and of the ranks' divisors";
   EXPECT_EQ(refusal([](auto& o) { o.moe.balance_coefficient = 0.1; }),
             "moe.balance_coefficient = 0.1 applies to layers with experts; use model.experts above 1, or "
             "leave it out");
