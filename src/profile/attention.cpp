@@ -117,7 +117,8 @@ AttentionRates measure_attention(Recorder& recorder, const Sizes& sizes, model::
     // Queries, keys, values and their gradients.
     const std::int64_t width = sizes.attention_heads * sizes.head_size;
     const std::int64_t bytes = 8 * count * width * at::elementSize(type);
-    Ring<Slice> slices(cold_sets(bytes), [drawn = Slice(sizes, count, type)] { return drawn.copy(); });
+    Ring<Slice> slices(cold_sets(recorder.effort(), bytes),
+                       [drawn = Slice(sizes, count, type)] { return drawn.copy(); });
     const double whole = 4 * tokens * tokens * static_cast<double>(width);
     Slice& current = slices.next();
     rates.own.push_back(whole / 2 / recorder.seconds([&] { slices.next().own(); }));
@@ -128,7 +129,7 @@ AttentionRates measure_attention(Recorder& recorder, const Sizes& sizes, model::
       measure_earlier(rates, recorder, current, whole, [&]() -> Keys& { return slices.next().keys(); });
       continue;
     }
-    Ring<Keys> joined(cold_sets(bytes / count * keys / 2),
+    Ring<Keys> joined(cold_sets(recorder.effort(), bytes / count * keys / 2),
                       [drawn = Keys(sizes, keys, type)] { return drawn.copy(); });
     measure_earlier(rates, recorder, current, whole / tokens * static_cast<double>(keys),
                     [&]() -> Keys& { return joined.next(); });

@@ -55,6 +55,16 @@ class Layer {
     product_ = kernels::swiglu(gate_, up_);
   }
 
+  // Deep copy, but for the rotary table, which layers share.
+  Layer copy() const {
+    Layer other = *this;
+    for (at::Tensor* tensor :
+         {&other.hidden_, &other.other_, &other.gate_, &other.up_, &other.grad_product_, &other.product_,
+          &other.weight_, &other.grad_weight_, &other.turned_, &other.normed_.output, &other.normed_.scale})
+      *tensor = tensor->clone();
+    return other;
+  }
+
   void forward() {
     kernels::rms_norm(hidden_, weight_, 1e-5);
     rotated();
@@ -108,7 +118,8 @@ ElementwiseRates measure_elementwise(Recorder& recorder, const Sizes& sizes, mod
     const auto size = static_cast<double>(model::element_size(precision));
     const auto count = static_cast<std::int64_t>(tokens);
     const std::int64_t bytes = count * widths * model::element_size(precision);
-    Ring<Layer> layers(cold_sets(bytes), [&] { return Layer(sizes, count, nn::compute_type(precision)); });
+    Ring<Layer> layers(cold_sets(recorder.effort(), bytes),
+                       [drawn = Layer(sizes, count, nn::compute_type(precision))] { return drawn.copy(); });
     rates.bytes.push_back(tokens * size * static_cast<double>(sizes.elementwise_hidden));
     rates.forward.push_back(tokens * forward_bytes(precision, sizes) /
                             recorder.seconds([&] { layers.next().forward(); }));

@@ -16,8 +16,8 @@ namespace penstock::profile {
 namespace {
 
 // Number of weight matrices to rotate through: about those of five layers; of large ones, a gigabyte.
-std::size_t matrices(std::int64_t bytes) {
-  return static_cast<std::size_t>(std::clamp<std::int64_t>((1 << 30) / bytes, 3, 32));
+std::size_t matrices(const Effort& effort, std::int64_t bytes) {
+  return cold_sets(effort, bytes, 1 << 30, 32);
 }
 
 // Drawn once: kernel speed does not depend on the values.
@@ -28,8 +28,8 @@ at::Tensor numbers(std::int64_t rows, std::int64_t columns, at::ScalarType type)
 struct Weights {
   Ring<at::Tensor> weights, gradients;
 
-  Weights(std::int64_t width, at::ScalarType type)
-      : weights(matrices(width * width * at::elementSize(type)),
+  Weights(const Effort& effort, std::int64_t width, at::ScalarType type)
+      : weights(matrices(effort, width * width * at::elementSize(type)),
                 [drawn = numbers(width, width, type)] { return drawn.clone(); }),
         gradients(weights.size(), [&] {
           return at::zeros({width, width}, backend::on_device(nn::kernels::accumulator_type(type)));
@@ -39,8 +39,8 @@ struct Weights {
 struct Activations {
   Ring<at::Tensor> inputs, outputs;
 
-  Activations(std::int64_t tokens, std::int64_t width, at::ScalarType type)
-      : inputs(cold_sets(tokens * width * at::elementSize(type)),
+  Activations(const Effort& effort, std::int64_t tokens, std::int64_t width, at::ScalarType type)
+      : inputs(cold_sets(effort, tokens * width * at::elementSize(type)),
                [drawn = numbers(tokens, width, type)] { return drawn.clone(); }),
         // Their memory is mapped already, as in every step but the first.
         outputs(inputs.size(), [&] {
@@ -56,10 +56,11 @@ ProductRates measure_products(Recorder& recorder, const Sizes& sizes, model::Pre
   ProductRates rates{Numbers(count), Numbers(count), Numbers(count)};
   for (std::size_t column = 0; column < widths; ++column) {
     const double width = sizes.matrix_width[column];
-    Weights w(static_cast<std::int64_t>(width), type);
+    Weights w(recorder.effort(), static_cast<std::int64_t>(width), type);
     for (std::size_t row = 0; row < sizes.matrix_tokens.size(); ++row) {
       const double tokens = sizes.matrix_tokens[row];
-      Activations x(static_cast<std::int64_t>(tokens), static_cast<std::int64_t>(width), type);
+      Activations x(recorder.effort(), static_cast<std::int64_t>(tokens), static_cast<std::int64_t>(width),
+                    type);
       const auto rate = [&](const std::function<void()>& work) {
         return 2 * tokens * width * width / recorder.seconds(work);
       };

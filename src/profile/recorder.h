@@ -37,6 +37,7 @@ class Recorder {
   void take_again();
 
   comm::Communicator& world() { return world_; }
+  const Effort& effort() const { return effort_; }
   double disturbed() const { return repeats_ > 0 ? disturbed_ / repeats_ : 0; }
   double spread() const { return figures_ > 0 ? spread_ / figures_ : 0; }
 

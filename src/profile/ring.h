@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "profile/sampling.h"
+
 namespace penstock::profile {
 
 template <class T>
@@ -26,12 +28,14 @@ class Ring {
   std::size_t turn_ = 0;
 };
 
-// Number of operand sets of `bytes` bytes to rotate through: 96 MiB in all, but not more than the tensors of
-// a few layers.
-inline std::size_t cold_sets(std::int64_t bytes) {
-  constexpr std::int64_t kFootprint = 96 << 20;
+// Number of operand sets of `bytes` bytes, of `footprint` bytes in all but from 3 to `most`, to rotate
+// through. A figure that is measured once, without accuracy, has two: making more would take most of its
+// time.
+inline std::size_t cold_sets(const Effort& effort, std::int64_t bytes, std::int64_t footprint = 96 << 20,
+                             std::int64_t most = 96) {
+  if (effort.most == 1) return 2;
   return static_cast<std::size_t>(
-      std::clamp<std::int64_t>(kFootprint / std::max<std::int64_t>(bytes, 1), 3, 96));
+      std::clamp<std::int64_t>(footprint / std::max<std::int64_t>(bytes, 1), 3, most));
 }
 
 }  // namespace penstock::profile
