@@ -204,6 +204,8 @@ std::string json_quote_all(const std::vector<std::string>& texts) {
 
 std::string percent(double share) { return number(100 * share, 1) + " %"; }
 
+std::string signed_percent(double share) { return (share > 0 ? "+" : "") + percent(share); }
+
 std::string counted(std::int64_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : what.ends_with("ch") ? "es" : "s");
 }

@@ -56,7 +56,8 @@ std::string json_quote_all(const std::vector<std::string>& texts);  // ["a","b"]
 // shortens text longer than about `limit` bytes.
 std::string printable(std::string_view text, std::size_t limit = 60);
 
-std::string percent(double share);  // "12.5 %"
+std::string percent(double share);         // "12.5 %"
+std::string signed_percent(double share);  // "+12.5 %"
 
 std::string counted(std::int64_t count, const std::string& what);  // "1 rank", "2 ranks", "2 micro-batches"
 

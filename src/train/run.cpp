@@ -72,7 +72,7 @@ class Run {
   }
 
   RunOutcome carry_out() {
-    if (directory_ && done_ < steps()) directory_->forget_end();  // not before: a start may fail
+    if (directory_ && done_ > 0 && done_ < steps()) directory_->forget_end();  // not before: a start may fail
     const Seconds began = steady_seconds();
     resident_.begin(trainer_.pinned_bytes());
     while (done_ < steps() && !stopped_) {

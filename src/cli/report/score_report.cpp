@@ -16,11 +16,9 @@ namespace {
 
 constexpr std::size_t kWorst = 20;
 
-std::string percent(double share) { return (share > 0 ? "+" : "") + number(100 * share, 1) + " %"; }
-
 std::string name_of(const plan::ScoredFigure& figure) {
   return "row " + std::to_string(figure.row + 1) + ", " + figure.model + ", " + figure.setting + ", " +
-         percent(figure.relative_error());
+         signed_percent(figure.relative_error());
 }
 
 std::string statistics_text(const std::vector<double>& errors) {

@@ -193,9 +193,8 @@ std::string explain_today(const Plan& plan, const Question& question) {
                           : std::string("what would help\n");
   for (const Change& change : changes) {
     const double longer = change.candidate.step() / today.step() - 1;
-    text += "  " + number(change.candidate.step(), 3) + " s (" + (longer > 0 ? "+" : "") + percent(longer) +
-            "), " + gigabytes(as_double(change.candidate.memory.fullest.total()), 1) + " GB: " + change.text +
-            "\n";
+    text += "  " + number(change.candidate.step(), 3) + " s (" + signed_percent(longer) + "), " +
+            gigabytes(as_double(change.candidate.memory.fullest.total()), 1) + " GB: " + change.text + "\n";
   }
   return text;
 }
