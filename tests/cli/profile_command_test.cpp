@@ -9,6 +9,7 @@
 #include "profile/links.h"
 #include "profile/memory_work.h"
 #include "profile/recorder.h"
+#include "profile/ring.h"
 #include "profile/sampling.h"
 #include "run/hardware_file.h"
 #include "run_program.h"
@@ -32,6 +33,12 @@ TEST(Sampling, TheMedianOfWhatWasDoneIsReportedAndEveryRepeatIsCounted) {
 TEST(Sampling, LongRepeatsAreFew) {
   const auto sample = profile::measure([] {}, {.budget = 0, .least = 7, .enough = -1});
   EXPECT_EQ(sample.repeats, 2);
+}
+
+TEST(Ring, AFigureThatIsMeasuredOnceHasTwoSetsOfOperands) {
+  EXPECT_EQ(profile::cold_sets({}, 1 << 20), 96u) << "caches hold none of them";
+  EXPECT_EQ(profile::cold_sets({}, 1 << 30), 3u);
+  EXPECT_EQ(profile::cold_sets(profile::kOnce, 1 << 20), 2u);
 }
 
 // Of a machine that does half as much while `slow`: what it says of works of so many seconds.
