@@ -11,6 +11,7 @@ namespace penstock::plan {
 
 inline constexpr std::int64_t kUsualBatch = 32;  // default number of sequences per step
 
+// Without a best candidate if nothing fits.
 Plan answer(const Question& question);
 
 // Throws NoAnswer if nothing fits; the message begins with `origin` and names the nearest miss.

@@ -121,7 +121,7 @@ sim::LayerTerms recomputation(const sim::LayerTerms& own, const Layout& layout, 
 SliceCost slice_cost(const Workload& workload, const Layout& layout, const sim::Hardware& hardware,
                      const sim::Engine& engine) {
   const sim::LayerSlice slice = average_slice(workload, layout);
-  const double vocab = as_double(output_columns(engine, workload.model.shape.vocab, layout.mesh.tensor));
+  const double vocab = LayoutCase{workload, layout, hardware, engine}.vocab();
   const sim::LayerCost layer = sim::layer_cost(slice, hardware, engine);
   return {layer, recomputation(layer.recompute, layout, slice, hardware, engine),
           sim::output_layer(slice, hardware, engine, vocab / layout.mesh.tensor),

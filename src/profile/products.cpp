@@ -15,21 +15,17 @@
 namespace penstock::profile {
 namespace {
 
-// Number of weight matrices to rotate through: about those of five layers; of large ones, a gigabyte.
-std::size_t matrices(const Effort& effort, std::int64_t bytes) {
-  return cold_sets(effort, bytes, 1 << 30, 32);
-}
-
 // Drawn once: kernel speed does not depend on the values.
 at::Tensor numbers(std::int64_t rows, std::int64_t columns, at::ScalarType type) {
   return at::randn({rows, columns}, backend::on_device(at::kFloat)).to(type);
 }
 
+// About as many as five layers have; of large ones, a gigabyte.
 struct Weights {
   Ring<at::Tensor> weights, gradients;
 
   Weights(const Effort& effort, std::int64_t width, at::ScalarType type)
-      : weights(matrices(effort, width * width * at::elementSize(type)),
+      : weights(cold_sets(effort, width * width * at::elementSize(type), 1 << 30, 32),
                 [drawn = numbers(width, width, type)] { return drawn.clone(); }),
         gradients(weights.size(), [&] {
           return at::zeros({width, width}, backend::on_device(nn::kernels::accumulator_type(type)));

@@ -46,7 +46,7 @@ void measure_computation(Recorder& recorder, const Request& request, const Say& 
 Measurements measure_machine(comm::Communicator& world, const Request& request, const Say& say) {
   Recorder recorder(world, request.effort);
   Measurements measured{
-      .sizes = request.sizes, .precision = request.precision, .once = request.effort.most == 1};
+      .sizes = request.sizes, .precision = request.precision, .once = request.effort.once()};
   measured.optimizer_work = request.optimizer_work;
   recorder.compare_with(yardstick());
   measure_computation(recorder, request, say, measured);

@@ -33,7 +33,7 @@ class Ring {
 // time.
 inline std::size_t cold_sets(const Effort& effort, std::int64_t bytes, std::int64_t footprint = 96 << 20,
                              std::int64_t most = 96) {
-  if (effort.most == 1) return 2;
+  if (effort.once()) return 2;
   return static_cast<std::size_t>(
       std::clamp<std::int64_t>(footprint / std::max<std::int64_t>(bytes, 1), 3, most));
 }

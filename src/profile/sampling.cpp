@@ -28,7 +28,7 @@ Sample measure(const std::function<void()>& work, const Effort& effort) {
   clock.restart();
   std::vector<Seconds> repeats;
   Sample sample;
-  const bool warm_up = effort.most > 1;
+  const bool warm_up = !effort.once();
   if (warm_up) work();
   // Short work on a GPU is issued ahead, as in training.
   constexpr int kAhead = 8;

@@ -19,6 +19,7 @@ std::string print_json(const Confidence& confidence) {
 }  // namespace
 
 Confidence confidence_in(const Question& question, const Plan& plan) {
+  if (plan.result.best.empty()) return {};
   const Candidate& first = plan.result.best.front();
   Confidence confidence{.predicted = first.step()};
   const sim::Hardware& hardware = question.cluster.hardware;
@@ -48,7 +49,6 @@ std::string print_answer_json(const Question& question, const Plan& plan) {
   std::string json = print_plan_json(plan);
   json.erase(json.rfind('}'));
   json += ",\"assumed\":" + json_quote_all(question.assumed);
-  if (plan.result.best.empty()) return json + "}\n";
   if (const Confidence confidence = confidence_in(question, plan); confidence.interval)
     json += ",\"interval\":" + print_json(confidence);
   return json + "}\n";

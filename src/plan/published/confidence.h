@@ -19,7 +19,7 @@ struct Confidence {
   Words outside;                     // ways in which the question is outside all published runs
 };
 
-// Reads engines/checked.csv; without that file there is no interval.
+// Reads engines/checked.csv; without that file, or if nothing fits, there is no interval.
 Confidence confidence_in(const Question& question, const Plan& plan);
 
 // `step` names whose step it is. Empty without an interval.
