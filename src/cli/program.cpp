@@ -7,6 +7,7 @@
 #include <csignal>
 #include <exception>
 #include <memory>
+#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,13 @@ int refuse(const std::string& text, Exit exit_code) {
   tell_once(text);
   return static_cast<int>(exit_code);
 }
+
+struct OutOfMemory : std::bad_alloc {
+  const char* what() const noexcept override {
+    return "out of memory: the system gives this process no more (a limit of ulimit -v, of a container, or "
+           "of the host)";
+  }
+};
 
 int fail(const std::exception& error) {
   tell(error.what());
@@ -116,6 +124,7 @@ int run(int argc, char** argv) {
   occupy_closed_streams();
   prctl(PR_SET_NAME, "penstock");  // name in ps and killall, also for penstock-compute
   if (answers_user_signals(argc, argv)) hold_user_signals();
+  std::set_new_handler([] { throw OutOfMemory(); });
   std::signal(SIGXFSZ, SIG_IGN);  // writes beyond a file size limit then fail as on a full disk
   CLI::App program(
       "Trains long-context transformers with pipelines of sequence slices, and tells beforehand how long a "

@@ -2,7 +2,6 @@
 #include "comm/threads.h"
 
 #include <string>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -30,7 +29,7 @@ class RankThreads {
   bool begin(int rank, std::vector<std::jthread>& threads) try {
     threads.emplace_back([this, rank] { run_rank(rank); });
     return true;
-  } catch (const std::system_error& error) {
+  } catch (const std::exception& error) {  // no thread, or no memory for its handle
     const std::string reason = std::string("cannot be started as a thread: ") + error.what();
     std::lock_guard lock(mutex_);
     world_->fail(rank, reason);

@@ -238,5 +238,20 @@ TEST(FailingRank, ThatRunsOutOfMemorySaysSoInOneLine) {
   EXPECT_EQ(lines_of(ending.err).size(), 1u) << ending.err;
 }
 
+TEST(Memory, ThatIsRefusedIsNamedAsTheCause) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the address sanitizer needs more address space than the test leaves";
+#endif
+  const Ending ending =
+      run_program({"sh", "-c", "ulimit -v 200000; exec \"$0\" \"$@\"", PENSTOCK_PROGRAM, "simulate",
+                   "--schedule", "slimpipe", "-p", "64", "-n", "256", "-m", "64"},
+                  60);
+  EXPECT_EQ(ending.exit_code, 3) << ending.err;
+  EXPECT_EQ(
+      ending.err,
+      "penstock: out of memory: the system gives this process no more (a limit of ulimit -v, of a container, "
+      "or of the host)\n");
+}
+
 }  // namespace
 }  // namespace penstock::testing

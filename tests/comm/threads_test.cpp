@@ -3,6 +3,7 @@
 #include "comm/threads.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -152,11 +153,17 @@ TEST(RunRanks, RequestsMayBeDestroyedUnfinishedAfterAnAbort) {
 // Those that have begun do not wait for it.
 TEST(RunRanks, ARankThatCannotBeStartedEndsTheOthers) {
   if (kSlowness > 1) GTEST_SKIP() << "a sanitizer's own memory counts too; without one it is tested";
+  // Room for the stacks of four ranks, and enough beside them that no other allocation fails.
   const auto in_little_memory = [] {
+    constexpr std::size_t kStack = std::size_t{1} << 30;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, kStack);
+    pthread_setattr_default_np(&attributes);
     std::ifstream file("/proc/self/statm");
     rlim_t pages = 0;
     file >> pages;
-    const rlim_t room = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + (rlim_t{64} << 20);
+    const rlim_t room = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + 4 * kStack + kStack / 2;
     const rlimit limit{room, room};
     setrlimit(RLIMIT_AS, &limit);
     const std::string told =
