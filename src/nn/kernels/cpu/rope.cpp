@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/kernels/rope.h"
 
+#include <vector>
+
 #include "nn/kernels/cpu/pairs.h"
 #include "nn/kernels/cpu/vectorised.h"
 #include "nn/kernels/head_rows.h"
@@ -8,23 +10,60 @@
 namespace penstock::nn::kernels {
 namespace {
 
+// A token's angles. For bf16 outputs those of even places come before those of odd places.
+template <class Number>
+struct Angles {
+  const Number* cosine;
+  const Number* sine;
+};
+
 // Rotates the pairs of one head by their angles, times `sign` (-1 in the backward).
 template <class In, class Out, class Number>
-inline void turn_row(const In* in, const Number* cosine, const Number* sine, Number sign, std::int64_t half,
-                     Out* out) {
-  const auto first = [sign](Number a, Number b, Number c, Number s) { return a * c - b * (sign * s); };
-  const auto second = [sign](Number a, Number b, Number c, Number s) { return b * c + a * (sign * s); };
-  map(half, Inputs(in, in + half, cosine, sine), Output(out, first), Output(out + half, second));
+inline void turn_row(const In* in, const Angles<Number>& angles, Number sign, std::int64_t half, Out* out) {
+  const auto [cosine, sine] = angles;
+  const std::int64_t pairs = kAnyNarrow<Out> ? half / 2 : 0;
+  if constexpr (kAnyNarrow<Out>) {
+#pragma omp simd
+    for (std::int64_t k = 0; k < pairs; ++k) {
+      const auto a = pair_at(in, k), b = pair_at(in + half, k);
+      const Number even = sign * sine[k], odd = sign * sine[pairs + k];
+      put_word(out, k, word_of(a.even * cosine[k] - b.even * even, a.odd * cosine[pairs + k] - b.odd * odd));
+      put_word(out + half, k,
+               word_of(b.even * cosine[k] + a.even * even, b.odd * cosine[pairs + k] + a.odd * odd));
+    }
+  }
+#pragma omp simd
+  for (std::int64_t i = 2 * pairs; i < half; ++i) {
+    const Number a(in[i]), b(in[half + i]), s = sign * sine[i];
+    out[i] = narrowed<Out>(a * cosine[i] - b * s);
+    out[half + i] = narrowed<Out>(b * cosine[i] + a * s);
+  }
+}
+
+// The numbers at even places, those at odd places, and the last one of an odd count.
+template <class Number>
+inline const Number* apart(const Number* from, std::int64_t count, Number* to) {
+  const std::int64_t pairs = count / 2;
+#pragma omp simd
+  for (std::int64_t k = 0; k < pairs; ++k) {
+    to[k] = from[2 * k];
+    to[pairs + k] = from[2 * k + 1];
+  }
+  if (count % 2 != 0) to[count - 1] = from[count - 1];
+  return to;
 }
 
 // Rotates the heads of one token. In one tensor a token's heads are adjacent, in the other a head's tokens.
-// Token by token, both are accessed in order, the latter in as many streams as there are heads.
+// Token by token, both are accessed in order, the latter in as many streams as there are heads. `room` is for
+// 2 · half numbers: all heads have the same angles, so they are taken apart once.
 template <class In, class Out, class Number>
-PENSTOCK_VECTORISED void turn_heads(const In* in, std::int64_t in_stride, const Number* cosine,
-                                    const Number* sine, Number sign, std::int64_t half, std::int64_t heads,
-                                    Out* out, std::int64_t out_stride) {
+PENSTOCK_VECTORISED void turn_heads(const In* in, std::int64_t in_stride, Angles<Number> angles, Number sign,
+                                    std::int64_t half, std::int64_t heads, Out* out, std::int64_t out_stride,
+                                    Number* room) {
+  if constexpr (kAnyNarrow<Out>)
+    angles = {apart(angles.cosine, half, room), apart(angles.sine, half, room + half)};
   for (std::int64_t head = 0; head < heads; ++head)
-    turn_row(in + head * in_stride, cosine, sine, sign, half, out + head * out_stride);
+    turn_row(in + head * in_stride, angles, sign, half, out + head * out_stride);
 }
 
 // Both tensors are [b, H, T, d] views with last stride 1.
@@ -40,14 +79,18 @@ void turn_as(const at::Tensor& in, const RotaryTable& table, const Positions& po
   const std::int64_t* starts =
       positions.starts.defined() ? positions.starts.const_data_ptr<std::int64_t>() : nullptr;
   const std::int64_t length = starts ? positions.starts.size(1) : 0;
-  for_rows(in.size(0) * tokens, heads * 2 * half, [&](std::int64_t row) {
-    const std::int64_t sequence = row / tokens, token = row % tokens;
-    const std::int64_t in_sequence = positions.of(token);
-    const std::int64_t start = starts ? starts[sequence * length + in_sequence] : 0;
-    const std::int64_t angles = (in_sequence - start) * half;
-    turn_heads(source + sequence * in.stride(0) + token * in.stride(2), in.stride(1), cosine + angles,
-               sine + angles, Number(sign), half, heads,
-               target + sequence * out.stride(0) + token * out.stride(2), out.stride(1));
+  const std::int64_t rows_of_task = rows_per_task(heads * 2 * half);
+  at::parallel_for(0, in.size(0) * tokens, rows_of_task, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<Number> room(static_cast<std::size_t>(2 * half));
+    for (std::int64_t row = begin; row < end; ++row) {
+      const std::int64_t sequence = row / tokens, token = row % tokens;
+      const std::int64_t in_sequence = positions.of(token);
+      const std::int64_t start = starts ? starts[sequence * length + in_sequence] : 0;
+      const std::int64_t at = (in_sequence - start) * half;
+      turn_heads(source + sequence * in.stride(0) + token * in.stride(2), in.stride(1),
+                 Angles<Number>{cosine + at, sine + at}, Number(sign), half, heads,
+                 target + sequence * out.stride(0) + token * out.stride(2), out.stride(1), room.data());
+    }
   });
 }
 
