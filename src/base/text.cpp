@@ -137,8 +137,10 @@ std::string instead_of(std::string_view word, std::span<const std::string_view> 
 
 std::string number(double value, int decimals) {
   std::array<char, 400> text{};
-  std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
-  const std::string_view digits = text.data();
+  // Not printf, which writes the decimal point of the locale: a Python program may have set one.
+  const char* end =
+      std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed, decimals).ptr;
+  const std::string_view digits(text.data(), end);
   const bool minus_zero =
       digits.starts_with('-') && digits.find_first_not_of("-0.") == std::string_view::npos;
   return std::string(digits.substr(minus_zero ? 1 : 0));

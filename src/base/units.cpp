@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace penstock {
 namespace {
@@ -20,9 +21,7 @@ constexpr double kRoundsUp = 0.9995;
 
 std::string with_unit(double value, const char* unit) {
   const int decimals = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%.*f %s", decimals, value, unit);
-  return text.data();
+  return number(value, decimals) + " " + unit;
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ constexpr double kNoisySpread = 0.10;  // mean interquartile range of a figure
 std::string rounded(double value) {
   if (!(value > 0)) return "1e-09";
   const int digits = std::clamp(3 - static_cast<int>(std::floor(std::log10(value))), 0, 12);
-  return exact_number(std::stod(number(value, digits)));
+  return exact_number(parse_number(number(value, digits)).value());
 }
 
 // A TOML float needs a point or an exponent.
