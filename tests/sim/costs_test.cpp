@@ -74,6 +74,10 @@ TEST(CostTable, WrongEntriesAreNamed) {
             "more");
   EXPECT_EQ(parse_error("F 4 0 1"),
             "my.costs: line 1: \"4\" is not a valid stage; expected 0 to 3, or * for all");
+  EXPECT_EQ(parse_error("STEP 1 * 1"), "my.costs: line 1: \"1\": STEP has no stages; expected *");
+  EXPECT_EQ(parse_error("REDUCE_GRAD 1 0 1"),
+            "my.costs: line 1: \"0\": REDUCE_GRAD has no slices; expected *");
+  EXPECT_EQ(parse_error("REDUCE_GRAD 1 * 1\nSTEP * * 1"), "no error");
   for (const char* line :
        {"F * * nan",         "F * * inf",          "F * * 1s",      "F * *",        "F * * 1 2",
         "G * * 1",           "SEND_F * * 1",       "F -1 * 1",      "F * 2 1",      "link * * 1",

@@ -66,9 +66,19 @@ class Parser {
            "REDUCE_GRAD or STEP");
     }
     need(4, "KIND STAGE SLICE SECONDS");
+    if (word->key == schedule::KeyForm::None) must_be_all(1, "stages");
+    if (word->key != schedule::KeyForm::Full) must_be_all(2, "slices");
     const Seconds seconds = amount(3, "time in seconds");
     each(extent_.stages, "stage", extent_.slices, "slice",
          [&](int stage, int slice) { table_.set_seconds(word->kind, stage, slice, seconds); });
+  }
+
+  // An op without this number, such as STEP without a stage, has one time: an entry for one of the numbers
+  // would be ignored, or would hold for all.
+  void must_be_all(std::size_t field, const char* names) const {
+    if (fields_[field] == "*") return;
+    fail("\"" + printable(fields_[field]) + "\": " + std::string(fields_[0]) + " has no " + names +
+         "; expected *");
   }
 
   void parse_link() {
