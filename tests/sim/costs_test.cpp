@@ -11,6 +11,7 @@
 #include "sim/costs/table.h"
 #include "sim/costs/unit.h"
 #include "sim/costs/what_if.h"
+#include "sim/lowering.h"
 #include "sim/random_costs.h"
 #include "sim/result.h"
 #include "sim/simulate.h"
@@ -151,6 +152,29 @@ TEST(MeasuredCosts, AveragesHoldForAnotherNumberOfMicroBatches) {
   averages.require_complete(other);
   EXPECT_NEAR(simulate(other, averages).timeline.makespan(), simulate(other, costs).timeline.makespan(),
               1e-9);
+}
+
+// What was not measured is not free.
+TEST(MeasuredCosts, OfARunAreOnlyForTheKindsOfOpsThatItHas) {
+  const Program run = lower(schedule::generate("slimpipe", schedule::request(2, 2, 8)));
+  const CostTable costs = average(run, simulate(run, UnitCosts{}).timeline, extent_of(run), "run");
+  const schedule::Schedule sliced = schedule::generate("slimpipe", schedule::request(2, 3, 8));
+  const auto lacking = [&](const schedule::Lowering& lowering) {
+    return error_of([&] { costs.require_complete(lower(sliced, lowering)); });
+  };
+  EXPECT_EQ(lacking({}), "no error");
+  EXPECT_EQ(lacking({.vocabulary = {.parallel = true}}),
+            "no time for LOSS of stage 1, slice 0: the run lacks it; give one that has it, or a table of "
+            "costs");
+  EXPECT_NE(lacking(unit_lowering(1)).find("no time for OFFLOAD of stage 0, slice 0: the run lacks it"),
+            std::string::npos);
+
+  const Program plain = one_f_one_b(2, 2);
+  const CostTable whole = average(plain, simulate(plain, UnitCosts{}).timeline, extent_of(plain), "run");
+  EXPECT_NE(error_of([&] {
+              whole.require_complete(lower(schedule::generate("zb-h1", schedule::request(2, 2))));
+            }).find("no time for I of stage 0, slice 0: the run lacks it"),
+            std::string::npos);
 }
 
 TEST(MeasuredCosts, ATimelineThatIsIncompleteIsRefused) {

@@ -264,8 +264,10 @@ CostTable average(const Program& program, const Timeline& timeline, const TableE
   if (!matches)
     throw InputError(origin + ": the run has " + text_of(found) + ", the schedule " + text_of(wanted) +
                      "; give a run with as many");
-  return wanted.slices == 1 ? average_of_whole(program, measured)
-                            : average_of(program, measured, wanted.slices);
+  CostTable table =
+      wanted.slices == 1 ? average_of_whole(program, measured) : average_of(program, measured, wanted.slices);
+  table.leave_out_kinds_not_in(program);
+  return table;
 }
 
 void require_even_slices(const schedule::Schedule& wanted, const std::string& origin) {

@@ -70,14 +70,28 @@ void CostTable::set_record(int stage, int slice, const RecordBytes& bytes) {
   records_[cell(stage, slice)] = bytes;
 }
 
+void CostTable::leave_out_kinds_not_in(const schedule::Program& run) {
+  std::vector<bool> found(seconds_.size());
+  for (const schedule::DeviceProgram& device : run.devices) {
+    for (const Op& op : device.ops) found[static_cast<std::size_t>(op.kind)] = true;
+  }
+  for (const schedule::OpWord& word : schedule::kOpWords) {
+    const std::size_t kind = static_cast<std::size_t>(word.kind);
+    if (found[kind] || is_send(word.kind) || is_receive(word.kind)) continue;
+    std::ranges::fill(seconds_[kind], kMissing);
+  }
+  measured_ = true;
+}
+
 void CostTable::require_complete(const schedule::Program& program) const {
   for (const schedule::DeviceProgram& device : program.devices) {
     for (const Op& op : device.ops) {
       if (seconds_[static_cast<std::size_t>(op.kind)][cell(op.key.stage, op.key.slice)] != kMissing) continue;
-      throw InputError("no time for " + std::string(word_of(op.kind).text) + " of stage " +
-                       std::to_string(op.key.stage) + ", slice " + std::to_string(op.key.slice) +
-                       "; add a line \"" + std::string(word_of(op.kind).text) + " " +
-                       std::to_string(op.key.stage) + " " + std::to_string(op.key.slice) + " SECONDS\"");
+      const std::string word(word_of(op.kind).text);
+      const std::string stage = std::to_string(op.key.stage), slice = std::to_string(op.key.slice);
+      throw InputError("no time for " + word + " of stage " + stage + ", slice " + slice +
+                       (measured_ ? ": the run lacks it; give one that has it, or a table of costs"
+                                  : "; add a line \"" + word + " " + stage + " " + slice + " SECONDS\""));
     }
   }
 }

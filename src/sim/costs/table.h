@@ -53,6 +53,9 @@ class CostTable final : public Costs {
   void set_message(int slice, Bytes bytes);
   void set_record(int stage, int slice, const RecordBytes& bytes);
 
+  // For times measured in a run: kinds of ops that it lacks have no time, not 0 seconds.
+  void leave_out_kinds_not_in(const schedule::Program& run);
+
   // Throws InputError for the first op of the program without a time: "no time for B of stage 3, slice 1".
   void require_complete(const schedule::Program& program) const;
 
@@ -74,6 +77,7 @@ class CostTable final : public Costs {
   }
 
   TableExtent extent_;
+  bool measured_ = false;                      // in a run, which has no lines to add
   std::vector<std::vector<Seconds>> seconds_;  // [kind][stage * slices + slice]; negative: missing
   std::vector<RecordBytes> records_;           // [stage * slices + slice]
   std::vector<Bytes> messages_;                // [slice]
