@@ -77,6 +77,19 @@ TEST(OffloadCommand, RefusesSharesAndSpeedsThatAreNone) {
   expect_refused(call(with({"simulate", "--copy-gbps", "5"}, kSlimpipe)), "--copy SECONDS");
 }
 
+TEST(OffloadCommand, RefusesCostsThatHaveNoRecordsToCopy) {
+  const Scratch scratch;
+  for (const auto& [records, code] :
+       {std::pair{"", 2}, {"record * * 0 10 10\n", 2}, {"record 1 * 640 0 0\n", 0}}) {
+    scratch.write("costs", std::string("F * * 1\nB * * 2\nOFFLOAD * * 1\n") + records);
+    const Ending ending =
+        call(with({"simulate", "--offload", "0.5", "--costs", scratch / "costs"}, kSlimpipe));
+    EXPECT_EQ(ending.exit_code, code) << records << ending.err;
+    EXPECT_EQ(ending.err.find("costs has no records to copy; give a table with") != std::string::npos,
+              code == 2);
+  }
+}
+
 class OffloadRun : public ::testing::Test {
  protected:
   void SetUp() override { scratch_.write("run.toml", small_run_file(scratch_)); }
