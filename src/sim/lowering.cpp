@@ -1,11 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/lowering.h"
 
+#include "base/error.h"
 #include "model/memory/offload_choice.h"
 #include "model/memory/visit.h"
 #include "sim/costs/unit.h"
 
 namespace penstock::sim {
+namespace {
+
+bool has_records(const CostTable& table) {
+  const auto [stages, slices, devices] = table.extent();
+  for (int stage = 0; stage < stages; ++stage) {
+    for (int slice = 0; slice < slices; ++slice) {
+      if (table.record(schedule::make_key(stage, 0, slice)).record > 0) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
 
 schedule::Lowering lowering_of(const std::shared_ptr<const RunBytes>& bytes) {
   const Work& work = bytes->work();
@@ -24,6 +38,9 @@ schedule::Lowering lowering_of(const std::shared_ptr<const RunBytes>& bytes) {
 }
 
 schedule::Lowering lowering_of(const CostTable& table, double offload) {
+  if (offload > 0 && !has_records(table))
+    throw InputError(
+        "there are no records to offload; give the bytes of some, as in \"record * * 1000000 0 0\"");
   schedule::Lowering lowering;
   lowering.offload_bytes = [&table, offload](const schedule::Key& key) {
     return model::leaving_bytes(table.record(key).record, offload);

@@ -14,8 +14,9 @@ namespace penstock::sim {
 // Bytes of transfers, LOSS and embedding transfers, for programs with the slices of `bytes`.
 schedule::Lowering lowering_of(const std::shared_ptr<const RunBytes>& bytes);
 
-// Messages and records from the table. `offload`: offloaded fraction of each record, 0 to 1. The table must
-// outlive the lowering.
+// Messages and records from the table. `offload`: offloaded fraction of each record, 0 to 1. Throws
+// InputError if no record has bytes to offload: the copies would look free. The table must outlive the
+// lowering.
 schedule::Lowering lowering_of(const CostTable& table, double offload);
 
 // Without a table: every record has `record` bytes, messages have none.

@@ -85,7 +85,8 @@ TEST(OffloadCommand, RefusesCostsThatHaveNoRecordsToCopy) {
     const Ending ending =
         call(with({"simulate", "--offload", "0.5", "--costs", scratch / "costs"}, kSlimpipe));
     EXPECT_EQ(ending.exit_code, code) << records << ending.err;
-    EXPECT_EQ(ending.err.find("costs has no records to copy; give a table with") != std::string::npos,
+    EXPECT_EQ(ending.err.find("costs: there are no records to offload; give the bytes of some") !=
+                  std::string::npos,
               code == 2);
   }
 }

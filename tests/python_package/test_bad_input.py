@@ -272,6 +272,7 @@ class BadInput(unittest.TestCase):
         self.refused("offload 2", simulate(offload=2))
         self.refused("copy needs offload; without it nothing is copied", simulate(copy=5))
         self.refused("copy needs offload", simulate(copy=5, costs=lambda *action: 1.0))
+        self.refused("there are no records to offload", simulate(forward=[1] * 4, backward=1, offload=0.5))
         self.refused("visit: there are visits only with vocabulary_parallel", simulate(visit=5))
         self.assertEqual(schedule.simulate(copy=1, visit=0).makespan, schedule.simulate().makespan)
         self.assertGreater(schedule.simulate(copy=500, offload=1).makespan, schedule.simulate(copy=1, offload=1).makespan)

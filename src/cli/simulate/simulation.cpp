@@ -134,20 +134,6 @@ void check_exchange_flags(const SimulateFlags& flags) {
     throw InputError(exchange + ": there is no attention to move; give --attention-share above 0");
 }
 
-// Without bytes nothing would be copied, and the step would look as fast as one that offloads nothing.
-void require_records_to_offload(const SimulateFlags& flags, const sim::CostTable& table) {
-  if (flags.schedule.offload == 0) return;
-  const auto [stages, slices, devices] = table.extent();
-  for (int stage = 0; stage < stages; ++stage) {
-    for (int slice = 0; slice < slices; ++slice) {
-      if (table.record(schedule::make_key(stage, 0, slice)).record > 0) return;
-    }
-  }
-  throw InputError("--offload " + number(flags.schedule.offload, 3) + ": --costs " + printable(flags.costs) +
-                   " has no records to copy; give a table with \"record * * RECORD WEIGHT_RECORD "
-                   "KV_GRADIENT\", in bytes");
-}
-
 Simulated simulate_schedule(const SimulateFlags& flags, const std::vector<std::string>& extras) {
   if (!extras.empty())
     throw InputError("\"" + extras.front() + "\" is not a flag of simulate; keys of a run file need one");
@@ -168,8 +154,9 @@ Simulated simulate_schedule(const SimulateFlags& flags, const std::vector<std::s
     return simulated;
   }
   const sim::CostTable table = read_costs(flags.costs, schedule);
-  require_records_to_offload(flags, table);
-  Simulated simulated{.program = lower_legal(schedule, asked, sim::lowering_of(table, asked.offload))};
+  const auto lowering = on_behalf_of("--costs " + printable(flags.costs),
+                                     [&] { return sim::lowering_of(table, asked.offload); });
+  Simulated simulated{.program = lower_legal(schedule, asked, lowering)};
   on_behalf_of(printable(flags.costs), [&] { table.require_complete(simulated.program); });
   simulated.result = evaluate_changed(simulated.program, table, flags);
   return simulated;
