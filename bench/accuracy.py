@@ -4,17 +4,14 @@
 Usage: bench/accuracy.py PATH/TO/penstock   (from the root of the repository)
 """
 import re
-import subprocess
-import sys
+
+import programs
+from programs import output
 
 # table: its aim, and whether constants are fitted to its rows
 AIMS = {"atc24_memory": "mean ≤ 0.5 %, greatest ≤ 1.5 %, runs out of memory do not fit", "slimpipe_planner": "greatest ≤ 0.05 GiB, or points of the bubble",
         "atc24_throughput": "mean ≤ 1.5 %, greatest ≤ 4 %, unseen ≤ 3 %, rank ≥ 0.97", "calculon_cases": "mean ≤ 2.5 %, greatest ≤ 5 %",
         "vtrain_multi_node": "median ≤ 3.5 %, p90 ≤ 12 %, mean ≤ 6 %"}
-
-
-def output(*command):
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def reached(score):
@@ -34,7 +31,7 @@ def unseen(fit, table):
 
 
 def main():
-    program = sys.argv[1]
+    program = programs.asked(__doc__)
     fit = output(program, "plan", "--fit", "bench/reference")
     print("| table | aim | error | least rank correlation | mean, row unseen | mean, configuration unseen |\n|---|---|---|---|---|---|")
     for table, aim in AIMS.items():

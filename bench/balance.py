@@ -10,9 +10,8 @@ than a sequence. Nothing is trained, and nothing but the planning is timed: all 
 import json
 import pathlib
 import random
-import subprocess
-import sys
 
+import programs
 from peer_runs import print_aims
 
 FOLDER = pathlib.Path("build/bench")
@@ -39,8 +38,7 @@ def lengths():
 def outcomes(program, listed, exchange):
     command = [program, "data", str(listed), "bench/balance.toml", "--hardware", "hardware/h100.toml", "--steps", STEPS, "--json",
                "--schedule.exchange", exchange]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    return {tuple(row[key] for key in KEYS): row for row in json.loads(done.stdout)}
+    return {tuple(row[key] for key in KEYS): row for row in json.loads(programs.output(*command))}
 
 
 def main(program):
@@ -70,6 +68,4 @@ def main(program):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    main(sys.argv[1])
+    main(programs.asked(__doc__))

@@ -8,14 +8,13 @@ with all that is between them, so the work beside training that slows it counts 
 checkpoint and the first two copies take fresh memory from the system, which is told apart. Then a run of one step, and the one that
 goes on from it: from the command's start to the beginning of its first step.
 """
-import argparse
 import json
 import pathlib
 import shutil
 import statistics
-import subprocess
 import time
 
+import programs
 import run_files
 from forecast import SIZES
 
@@ -42,7 +41,7 @@ def train(program, file, *words):
     """Seconds since 1970 when the command began, and the lines of its metrics."""
     began = time.time()
     command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", "2", program, "train", str(file), *words]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    programs.output(*command)
     folder = FOLDER / file.stem
     return began, [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
@@ -75,11 +74,10 @@ def seconds_to_first_step(program, size, precision, kind):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("program")
+    parser = programs.parser(__doc__)
     parser.add_argument("--size", default="M", choices=SIZES)
     parser.add_argument("--type", default="f32")
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--rounds", type=programs.count, default=2)
     asked = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
     found = {kind: [] for kind in KINDS}

@@ -3,6 +3,7 @@
 
 Usage: bench/constants.py bench/results/reference_fit.txt   (from the root of the repository)
 """
+import argparse
 import pathlib
 import re
 import sys
@@ -31,7 +32,9 @@ def write(path, section, key, value):
 
 
 def main():
-    for line in pathlib.Path(sys.argv[1]).read_text().splitlines():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("fit", type=argparse.FileType(encoding="utf-8"))
+    for line in parser.parse_args().fit:
         if line.startswith("table "):
             break
         if not (found := LINE.match(line)):

@@ -13,7 +13,7 @@ import math
 import random
 import struct
 
-from peer_runs import (FOLDER, SIZES, carry_out, cases_of, mebibytes, print_aims, print_failed, ratio, run_file, shown, speed, train)
+from peer_runs import (FOLDER, SIZES, carry_out, cases_of, mebibytes, print_aims, ratio, run_file, shown, speed, train)
 
 SEED, DEVIATION = 20, 1.0
 SLICES = (1, 8)
@@ -78,7 +78,7 @@ def time_ratio(case, slices):
     return ratio(case, NAME.format(mask="none", slices=slices), case.get(NAME.format(mask="documents", slices=slices)), speed)
 
 
-def tables(runs):
+def tables(program, runs):
     cases = cases_of(runs)
     print("| size | type | mask | tokens/s | peak resident MiB | quiet steps |\n|---|---|---|---|---|---|")
     for (size, dtype), case in cases.items():
@@ -89,8 +89,7 @@ def tables(runs):
         print(f"| {size} | {dtype} | {shown(pairs_share(size))} | {' | '.join(shown(time_ratio(case, slices)) for slices in SLICES)} |")
     print_aims([(size, dtype, f"time, documents / none, n = {slices}", time_ratio(case, slices), False, AIMS.get((size, dtype, slices)))
                 for (size, dtype), case in cases.items() for slices in SLICES])
-    print_failed(runs)
 
 
 if __name__ == "__main__":
-    tables(carry_out(__doc__, "documents", ["L"], measurements, more_sizes=["S", "XS"]))
+    carry_out(__doc__, "documents", ["L"], measurements, tables, ["S", "XS"])

@@ -13,8 +13,8 @@ import pathlib
 import re
 import shutil
 import statistics
-import subprocess
-import sys
+
+import programs
 
 FOLDER = pathlib.Path("build/bench")
 QUICK = os.environ.get("PENSTOCK_BENCH_QUICK") == "1"
@@ -28,9 +28,7 @@ def train(program, exchange):
                "--output.dir", str(run)]
     if QUICK:
         command += ["--data.seq_len", "1024", "--train.steps", "4"]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(command)}\n{done.stdout[-2000:]}")
+    programs.output(*command)
     return run
 
 
@@ -113,13 +111,12 @@ def size_of(run):
 
 def simulated_step(program, run):
     """Seconds of the step with the median time: measured, and simulated from its own action times."""
-    done = subprocess.run([program, "simulate", str(run), "--json"], check=True, capture_output=True)
-    result = json.loads(done.stdout)
+    result = json.loads(programs.output(program, "simulate", run, "--json"))
     return result["measured"]["makespan_s"], result["makespan_s"]
 
 
 def main():
-    program = sys.argv[1]
+    program = programs.asked(__doc__)
     FOLDER.mkdir(parents=True, exist_ok=True)
     text = FOLDER / "text.txt"
     if not text.exists():
@@ -150,8 +147,8 @@ def print_simulated(program):
     command = [program, "simulate", "--schedule", "slimpipe", "-p", "8", "-m", "4", "-n", "16", "--attention-share", "0.5", "--exchange"]
     print(f"\n`penstock {' '.join(command[1:])}`\n\n| simulated exchange | bubble |\n|---|---|")
     for exchange in EXCHANGES:
-        done = subprocess.run([*command, exchange, "--json"], check=True, capture_output=True)
-        print(f"| {exchange} | {100 * json.loads(done.stdout)['bubble_fraction']:.1f} % |")
+        bubble = json.loads(programs.output(*command, exchange, "--json"))["bubble_fraction"]
+        print(f"| {exchange} | {100 * bubble:.1f} % |")
 
 
 if __name__ == "__main__":

@@ -10,10 +10,9 @@ import os
 import pathlib
 import shutil
 import statistics
-import subprocess
-import sys
 import time
 
+import programs
 import run_files
 
 FOLDER = pathlib.Path("build/bench/forecast")
@@ -52,14 +51,13 @@ def profile(program, cache, quick, ranks, threads, precision):
     """Seconds that the profile took; it is kept in the cache, where simulate finds it."""
     words = [program, "profile", "--ranks", str(ranks), "--threads", str(threads), "--precision", precision] + (["--quick"] if quick else [])
     began = time.monotonic()
-    subprocess.run(words, check=True, capture_output=True, env=os.environ | {"XDG_CACHE_HOME": str(cache.resolve())})
+    programs.output(*words, env=os.environ | {"XDG_CACHE_HOME": str(cache.resolve())})
     return time.monotonic() - began
 
 
 def simulated(program, cache, path):
     words = [program, "simulate", str(path), "--json"]
-    ended = subprocess.run(words, check=True, capture_output=True, env=os.environ | {"XDG_CACHE_HOME": str(cache.resolve())})
-    return json.loads(ended.stdout)["makespan_s"]
+    return json.loads(programs.output(*words, env=os.environ | {"XDG_CACHE_HOME": str(cache.resolve())}))["makespan_s"]
 
 
 def measured(program, number, path):
@@ -67,14 +65,17 @@ def measured(program, number, path):
     directory = FOLDER / f"run-{number + 1}"
     shutil.rmtree(directory, ignore_errors=True)
     launcher = ["mpirun", "--oversubscribe", "-np", str(ranks)] if ranks > 1 else []
-    subprocess.run(launcher + [program, "train", str(path)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    programs.output(*launcher, program, "train", path)
     steps = [json.loads(line)["step_s"] for line in (directory / "metrics.jsonl").read_text().splitlines()]
     return statistics.median(steps[1:])
 
 
 def main():
-    program = sys.argv[1]
-    numbers = [int(word) - 1 for word in sys.argv[2:]] or range(len(RUNS))
+    parser = programs.parser(__doc__)
+    parser.add_argument("numbers", metavar="NUMBER", nargs="*", type=programs.one_of([str(i + 1) for i in range(len(RUNS))]),
+                        help="of a run; all unless named")
+    asked = parser.parse_args()
+    program, numbers = asked.program, [int(number) - 1 for number in asked.numbers] or range(len(RUNS))
     FOLDER.mkdir(parents=True, exist_ok=True)
     os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     text = FOLDER / "text.txt"

@@ -6,8 +6,8 @@ Usage: bench/google.py PROGRAM [SECONDS]   (each round of a benchmark takes at l
 import itertools
 import json
 import statistics
-import subprocess
-import sys
+
+import programs
 
 ROUNDS = 3
 UNITS = {"us": "µs"}
@@ -24,8 +24,7 @@ def rounds_of(program, seconds):
     command = [program, f"--benchmark_repetitions={ROUNDS}", f"--benchmark_min_time={seconds}", "--benchmark_format=json",
                "--benchmark_enable_random_interleaving=false"]
     found = {}
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    for entry in json.loads(done.stdout)["benchmarks"]:
+    for entry in json.loads(programs.output(*command))["benchmarks"]:
         if entry["run_type"] == "iteration" and not entry.get("error_occurred"):  # a processor may lack what one needs
             found.setdefault(entry["run_name"].split("/iterations")[0].removesuffix("/process_time").removesuffix("/manual_time"), []).append(entry)
     return found
@@ -51,9 +50,11 @@ def row(name, entries):
 
 
 def main():
-    seconds = sys.argv[2] if len(sys.argv) > 2 and sys.argv[2] else "0.2"
+    parser = programs.parser(__doc__)
+    parser.add_argument("seconds", nargs="?", default="")
+    asked = parser.parse_args()
     print(f"Processor time, medians of {ROUNDS} rounds; spread: the slowest over the quickest.")
-    for (unit, counters), group in itertools.groupby(rounds_of(sys.argv[1], seconds).items(), lambda item: shape(item[1])):
+    for (unit, counters), group in itertools.groupby(rounds_of(asked.program, asked.seconds or "0.2").items(), lambda item: shape(item[1])):
         head = ["benchmark", UNITS.get(unit, unit), "spread", *(COUNTERS[counter][0] for counter in counters)]
         head += ["limit"] * (LIMITED in counters)
         print(f"\n| {' | '.join(head)} |\n{'|---' * len(head)}|")

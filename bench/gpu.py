@@ -22,6 +22,8 @@ import subprocess
 import sys
 import tomllib
 
+import programs
+
 LARGE = dict(hidden=4096, ffn=14336, heads=32, kv_heads=8)
 SMALL = dict(layers=4, hidden=64, ffn=128, heads=4, kv_heads=2, vocab=259)
 STEPS = 4
@@ -55,7 +57,7 @@ class Gpu:
     def profile(self):
         out = FOLDER / "hardware.toml"
         words = ["--quick", "--budget", "0", "--precision", "f32"] if self.quick else []
-        subprocess.run([self.program, "profile", "--device", "cuda", "--out", out, *words], check=True, capture_output=True)
+        programs.output(self.program, "profile", "--device", "cuda", "--out", out, *words)
         self.hardware = tomllib.loads(out.read_text())
 
     def train(self, tokens, **options):
@@ -75,7 +77,7 @@ class Gpu:
                                if line.startswith(("  predicted", "  device 0"))]))
             return f"{table['total']}|{table.get('host', '')}|{'would start' if done.returncode == 0 else 'would be refused'}"
         if done.returncode:
-            return done.stderr.strip().splitlines()[0]
+            return (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[0]
         steps = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
         return {**json.loads((out / "summary.json").read_text()), "steps": steps}
 
@@ -271,20 +273,23 @@ def forecast(program):
                 **{f"model.{key}": value for key, value in shape.items()}}
         (FOLDER / "run.toml").write_text("[train]\nmicro_batch = 1\n")
         words = [word for key, value in keys.items() for word in (f"--{key}", str(value))]
-        done = subprocess.run([program, "simulate", FOLDER / "run.toml", "--hardware", "h200", "--json", *words], check=True, capture_output=True,
-                              text=True)
-        measured, simulated = flops_of_token(shape, count) * count / float(rate) / 1e12, json.loads(done.stdout)["makespan_s"]
+        printed = programs.output(program, "simulate", FOLDER / "run.toml", "--hardware", "h200", "--json", *words)
+        measured, simulated = flops_of_token(shape, count) * count / float(rate) / 1e12, json.loads(printed)["makespan_s"]
         row(tokens, slices, f"{measured:.3f}", f"{simulated:.3f}", f"{100 * (simulated / measured - 1):+.1f} %")
 
 
 PARTS = dict(speeds=speeds, exactness=exactness, stages=stages, peers=peers, offloading=offloading, slicing=slicing, longest=longest)
 
 
-def main(program, *words):
-    if words == ("forecast",):
-        return forecast(program)
-    gpu = Gpu(program, "--quick" in words)
-    wanted = [word for word in words if word != "--quick"] or ["kernels", *(name for name in PARTS if name != "slicing")]
+def main():
+    parser = programs.parser(__doc__)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("parts", metavar="PART", nargs="*", type=programs.one_of(["kernels", *PARTS, "forecast"]))
+    asked = parser.parse_args()
+    if "forecast" in asked.parts:
+        return forecast(asked.program) if len(asked.parts) == 1 else parser.error("forecast stands alone")
+    gpu = Gpu(asked.program, asked.quick)
+    wanted = asked.parts or ["kernels", *(name for name in PARTS if name != "slicing")]
     try:
         product = None
         if {"kernels", "speeds"} & set(wanted):
@@ -299,4 +304,4 @@ def main(program, *words):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

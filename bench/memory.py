@@ -8,14 +8,13 @@ Usage: bench/memory.py PATH/TO/penstock [--small | --size L|larger] [--offload 0
 first of a run is not counted) and of all rounds; rounds go over all settings in turn, so that a busy minute does not fall on
 one setting.
 """
-import argparse
 import json
 import os
 import pathlib
 import shutil
 import statistics
-import subprocess
 
+import programs
 from reality import FOLDER, write_text
 
 POLICIES = ["none", "balanced", "balanced+fc1", "full"]
@@ -36,14 +35,13 @@ def settings_of(size, policy, offload):
 def simulate(program, size, policy, offload):
     """Seconds of a step by the measured speeds of this machine."""
     command = [program, "simulate", *settings_of(size, policy, offload), "--json"]
-    return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)["makespan_s"]
+    return json.loads(programs.output(*command))["makespan_s"]
 
 
 def train(program, size, policy, offload):
     run = FOLDER / "memory"
     shutil.rmtree(run, ignore_errors=True)
-    subprocess.run(["mpirun", "--oversubscribe", "-np", "2", program, "train", *settings_of(size, policy, offload),
-                    "--output.dir", str(run)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    programs.output("mpirun", "--oversubscribe", "-np", "2", program, "train", *settings_of(size, policy, offload), "--output.dir", run)
     steps = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     summary = json.loads((run / "summary.json").read_text())
     return [step["step_s"] for step in steps[1:]], steps[0]["tokens"], summary
@@ -101,12 +99,11 @@ def print_costs(seconds, offloads):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("program")
+    parser = programs.parser(__doc__)
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--size", choices=[name.split(":")[0] for name in SIZES], help="only this one")
     parser.add_argument("--offload", default="0,0.5,1")
-    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--rounds", type=programs.count, default=1)
     arguments = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
     write_text()

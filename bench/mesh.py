@@ -21,11 +21,10 @@ bench/peer_runs.py says which steps count, where the log is and what the peers n
 import json
 import os
 import statistics
-import subprocess
-import sys
 
+import programs
 import run_files
-from peer_runs import (FOLDER, MPIRUN, PEER_TYPES, SIZES, bound, carry_out, cases_of, mebibytes, print_aims, print_failed, ratio, run_file,
+from peer_runs import (FOLDER, MPIRUN, PEER_TYPES, SIZES, bound, carry_out, cases_of, mebibytes, print_aims, ratio, run_file,
                        run_peer, shown, speed, torchrun, train)
 
 TENSOR, EXPOSED = "penstock, tp = 2", "penstock, tp = 2, no overlap"
@@ -55,8 +54,7 @@ CONTEXT_RATIOS = [*((f"cp {mode} / one rank, time", False, 1.05) for mode in MOD
 
 def simulated(program, path, *words):
     environment = dict(os.environ, XDG_CACHE_HOME=str(PROFILES.resolve()))
-    ended = subprocess.run([program, "simulate", str(path), "--json", *words], check=True, capture_output=True, env=environment)
-    return json.loads(ended.stdout)
+    return json.loads(programs.output(program, "simulate", path, "--json", *words, env=environment))
 
 
 def run_of_ours(size, dtype, steps, name):
@@ -84,7 +82,7 @@ def add_forecasts(program, cases):
             ranks = OURS[name][0]
             if (dtype, ranks) not in profiled:
                 words = [program, "profile", "--ranks", str(ranks), "--threads", str(2 // ranks), "--precision", dtype]
-                subprocess.run(words, check=True, capture_output=True, env=dict(os.environ, XDG_CACHE_HOME=str(PROFILES.resolve())))
+                programs.output(*words, env=dict(os.environ, XDG_CACHE_HOME=str(PROFILES.resolve())))
                 profiled.add((dtype, ranks))
             case[name]["forecast_seconds"] = simulated(program, run_of_ours(size, dtype, 1, name)[0])["makespan_s"]
 
@@ -196,8 +194,7 @@ def tables(program, runs):
         judged += [(*key, name, value, at_least, aim) for key, cells in found.items() for value, (name, at_least, aim) in zip(cells, columns)]
     print_modes(program, cases)
     print_aims([*judged, *judged_forecasts(cases)])
-    print_failed(runs)
 
 
 if __name__ == "__main__":
-    tables(sys.argv[1], carry_out(__doc__, "mesh", ["S", "L"], measurements, ["XS"]))
+    carry_out(__doc__, "mesh", ["S", "L"], measurements, tables, ["XS"])

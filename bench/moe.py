@@ -13,7 +13,7 @@ bench/peer_runs.py says which steps count, where the log is and what the peers n
 """
 import json
 
-from peer_runs import (FOLDER, PEER_TYPES, PEERS, SIZES, carry_out, cases_of, mebibytes, print_aims, print_failed, ratio, run_file, run_peer,
+from peer_runs import (FOLDER, PEER_TYPES, PEERS, SIZES, carry_out, cases_of, mebibytes, print_aims, ratio, run_file, run_peer,
                        shown, speed, train)
 
 EXPERTS, CHOSEN = 8, 2
@@ -71,7 +71,7 @@ def ratios(case):
             *leaner, ratio(case, KERNELS, best, speed), ratio(case, OURS, case.get(KERNELS), speed)]
 
 
-def tables(runs):
+def tables(program, runs):
     cases = cases_of(runs)
     print("| size | type | what | tokens/s | peak resident MiB | accounted MiB | quiet steps |\n|---|---|---|---|---|---|---|")
     for (size, dtype), case in cases.items():
@@ -82,8 +82,7 @@ def tables(runs):
     for (size, dtype), case in cases.items():
         print(f"| {size} | {dtype} | {' | '.join(shown(value) for value in ratios(case))} |")
     print_aims([(*key, name, value, more, aim) for key, case in cases.items() for (name, more, aim), value in zip(RATIOS, ratios(case))])
-    print_failed(runs)
 
 
 if __name__ == "__main__":
-    tables(carry_out(__doc__, "moe", ["S"], measurements, more_sizes=["XS"]))
+    carry_out(__doc__, "moe", ["S"], measurements, tables, ["XS"])

@@ -9,8 +9,8 @@ import json
 import pathlib
 import shutil
 import statistics
-import subprocess
-import sys
+
+import programs
 
 FOLDER = pathlib.Path("build/bench")
 ROUNDS = 3
@@ -45,7 +45,7 @@ def overhead(program, schedule, slices):
     text.write_text("".join(f"line {i}: {i * i}\n" for i in range(20_000)))
     path = FOLDER / "overhead.toml"
     path.write_text(RUN.format(text=text.resolve(), schedule=schedule, slices=slices, folder=folder))
-    subprocess.run([program, "train", str(path)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    programs.output(program, "train", path)
     found = []
     for step in json.loads((folder / "timeline.json").read_text())["steps"]:
         ops = step["devices"][0]
@@ -57,19 +57,20 @@ def overhead(program, schedule, slices):
 def outside_kernels(program, folder, ops):
     """Seconds of an op that no kernel accounts for, mean of the last three steps."""
     shutil.rmtree(folder, ignore_errors=True)
-    ended = subprocess.run([program, "train", str(FOLDER / "overhead.toml"), "--profile"], check=True, capture_output=True, text=True)
-    line = next(line for line in ended.stdout.splitlines() if line.startswith("outside kernels"))
+    printed = programs.output(program, "train", FOLDER / "overhead.toml", "--profile")
+    line = next(line for line in printed.splitlines() if line.startswith("outside kernels"))
     return float(line.split()[2]) * 1e-3 / ops
 
 
 def main():
+    program = programs.asked(__doc__)
     FOLDER.mkdir(parents=True, exist_ok=True)
     print("| schedule | slices | ops a step | µs outside ops, per op | µs outside kernels, per op | µs in an op, mean |\n|---|---|---|---|---|---|")
     for schedule, slices in (("1f1b", 1), ("slimpipe", 8), ("zb-h1", 1)):
         steps, kernels = [], []
         for _ in range(ROUNDS):
-            steps += overhead(sys.argv[1], schedule, slices)
-            kernels.append(outside_kernels(sys.argv[1], FOLDER / "overhead", steps[0][2]))
+            steps += overhead(program, schedule, slices)
+            kernels.append(outside_kernels(program, FOLDER / "overhead", steps[0][2]))
         outside, inside = (statistics.median(step[i] for step in steps) for i in (0, 1))
         print(f"| {schedule} | {slices} | {steps[0][2]} | {outside * 1e6:.2f} | {statistics.median(kernels) * 1e6:.0f} | {inside * 1e6:.0f} |", flush=True)
 

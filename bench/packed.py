@@ -6,7 +6,7 @@ Usage: bench/packed.py PATH/TO/penstock [--sizes S] [--types f32 bf16] [--steps 
 (from the root of the repository; bench/peer_runs.py says which steps count and where the log is)
 """
 import documents
-from peer_runs import FOLDER, PEER_TYPES, PEERS, carry_out, cases_of, mebibytes, print_aims, print_failed, ratio, run_peer, shown, speed
+from peer_runs import FOLDER, PEER_TYPES, PEERS, carry_out, cases_of, mebibytes, print_aims, ratio, run_peer, shown, speed
 
 ATTENTIONS = ("sdpa", "eager")
 OURS = "penstock"
@@ -33,7 +33,7 @@ def ratios(case):
     return [ratio(case, OURS, best, value) for value in (speed, lambda run: run["peak_rss_bytes"])]
 
 
-def tables(runs):
+def tables(program, runs):
     cases = cases_of(runs)
     print("| size | type | run | tokens/s | peak resident MiB | quiet steps |\n|---|---|---|---|---|---|")
     for (size, dtype), case in cases.items():
@@ -44,8 +44,7 @@ def tables(runs):
         print(f"| {size} | {dtype} | {' | '.join(shown(value) for value in ratios(case))} |")
     print_aims([(size, dtype, name, value, more, aim if size == "S" else None) for (size, dtype), case in cases.items()
                 for (name, more, aim), value in zip(AIMS, ratios(case))])
-    print_failed(runs)
 
 
 if __name__ == "__main__":
-    tables(carry_out(__doc__, "packed", ["S"], measurements, more_sizes=["XS"]))
+    carry_out(__doc__, "packed", ["S"], measurements, tables, ["XS"])

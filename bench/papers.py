@@ -11,6 +11,8 @@ import re
 import subprocess
 import sys
 
+import programs
+
 FOLDER = pathlib.Path("build/bench/papers")
 FASTER = "h800-cudnn, 50 GB/s"  # a device's share of the network, as in h100.toml
 YUAN = {"--model": "llama-175b", "--gpus": 256, "--batch": 256, "--hardware": "h800", "--cluster.engine": "kwai"}
@@ -47,9 +49,7 @@ def layout(**keys):
 
 
 def simulate(program, schedule, p, m, *flags):
-    ended = subprocess.run([program, "simulate", "--schedule", schedule, "-p", str(p), "-m", str(m), *map(str, flags), "--json"],
-                           check=True, capture_output=True)
-    return json.loads(ended.stdout)
+    return json.loads(programs.output(program, "simulate", "--schedule", schedule, "-p", p, "-m", m, *flags, "--json"))
 
 
 def hardware(name):
@@ -110,8 +110,8 @@ def published_rows():
 
 def yuan_throughput(program):
     """Rows that the constants of h800 are fitted on."""
-    score = subprocess.run([program, "plan", "--score", "bench/reference/atc24_throughput.csv", "--json"], check=True, capture_output=True)
-    predicted = {row["row"]: row["predicted"] for row in json.loads(score.stdout)["rows"]}
+    score = programs.output(program, "plan", "--score", "bench/reference/atc24_throughput.csv", "--json")
+    predicted = {row["row"]: row["predicted"] for row in json.loads(score)["rows"]}
     unseen = unseen_errors()
     rows = []
     for number, row in published_rows():
@@ -295,7 +295,7 @@ def seq1f1b(program, published):
 
 
 def main():
-    program = sys.argv[1]
+    program = programs.asked(__doc__)
     FOLDER.mkdir(parents=True, exist_ok=True)
     published = claims()
     yuan_speed(program, published)

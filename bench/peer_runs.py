@@ -6,7 +6,6 @@ already. A step counts when other programs used at most 0.05 of a core meanwhile
 those of the median step that counts. The peers need PyPI's torch and transformers in $PENSTOCK_PEERS_PYTHON (default: a
 virtual environment that is made in the cache folder, 3 GB).
 """
-import argparse
 import json
 import os
 import pathlib
@@ -17,6 +16,7 @@ import subprocess
 import sys
 import time
 
+import programs
 import run_files
 
 
@@ -89,6 +89,10 @@ def torchrun(python, script):
 
 class Failed(Exception):
     """A run that gave no result; the text is what its program said."""
+
+
+class OursFailed(Failed):
+    """A run of Penstock, which should not have failed. Peers refuse some cases, which is a result too."""
 
 
 def why(stderr):
@@ -174,7 +178,7 @@ def train(commands, directories, tokens, ranks, uncounted_end=0):
         time.sleep(0.02)
     failed = [process for process in processes if process.returncode != 0]
     if failed:
-        raise Failed(why(failed[0].stderr.read()))
+        raise OursFailed(why(failed[0].stderr.read()))
     return [dict(steps_of(directory, seen, tokens, uncounted_end), ranks=ranks, peak_rss_bytes=watch.resident(ranks))
             for directory, seen in zip(directories, marks)]
 
@@ -255,11 +259,15 @@ def cases_of(runs):
     return cases
 
 
-def print_failed(runs):
-    """What was tried and gave no result, and why."""
+def failed_runs(runs):
+    """Of each that was tried and never gave a result the last try."""
     measured = {(run["size"], run["type"], run["name"]) for run in runs if "failed" not in run}
-    failed = {(run["size"], run["type"], run["name"]): run["failed"] for run in runs if "failed" in run}
-    rows = [f"| {size} | {dtype} | {name} | {text} |" for (size, dtype, name), text in failed.items() if (size, dtype, name) not in measured]
+    failed = {(run["size"], run["type"], run["name"]): run for run in runs if "failed" in run}
+    return [run for key, run in failed.items() if key not in measured]
+
+
+def print_failed(runs):
+    rows = [f"| {run['size']} | {run['type']} | {run['name']} | {run['failed']} |" for run in failed_runs(runs)]
     if rows:
         print("\n| size | type | did not run | because |\n|---|---|---|---|\n" + "\n".join(rows))
 
@@ -272,15 +280,14 @@ def lines_of(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def carry_out(description, name, sizes, measurements, more_sizes=()):
-    """Reads the command line, measures (by default, at `sizes`), and returns all runs. measurements(program, python, size, dtype,
-    steps) yields the name of each run of a case and what carries it out; of one that fails, "failed" says why, and --continue tries it
-    again."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("program")
+def carry_out(description, name, sizes, measurements, tables, more_sizes=()):
+    """Reads the command line, measures (by default, at `sizes`), prints tables(program, runs) of all runs and those that failed, and ends
+    the benchmark: with 1 when one of Penstock failed. measurements(program, python, size, dtype, steps) yields the name of each run of a
+    case and what carries it out; of one that fails, "failed" says why, and --continue tries it again."""
+    parser = programs.parser(description)
     parser.add_argument("--sizes", nargs="+", choices=[*sizes, *more_sizes], default=sizes)
     parser.add_argument("--types", nargs="+", choices=PEER_TYPES, default=list(PEER_TYPES))
-    parser.add_argument("--steps", type=int, default=3, help="counted steps of each run")
+    parser.add_argument("--steps", type=programs.count, default=3, help="counted steps of each run")
     parser.add_argument("--runs", nargs="+", default=[""], help="only those in whose names one of these patterns is found")
     parser.add_argument("--continue", dest="go_on", action="store_true", help="measure only what the log lacks")
     arguments = parser.parse_args()
@@ -290,7 +297,10 @@ def carry_out(description, name, sizes, measurements, more_sizes=()):
     known = lines_of(path) if arguments.go_on and path.exists() else []
     with open(path, "a" if known else "w") as log:
         measure(arguments, measurements, log, {(run["size"], run["type"], run["name"]) for run in known if "failed" not in run})
-    return lines_of(path)
+    runs = lines_of(path)
+    tables(arguments.program, runs)
+    print_failed(runs)
+    sys.exit(any(run.get("peer") == "penstock" for run in failed_runs(runs)))
 
 
 def measure(arguments, measurements, log, known):
@@ -307,5 +317,7 @@ def measure(arguments, measurements, log, known):
 def result_of(measured):
     try:
         return measured()
+    except OursFailed as failure:
+        return {"failed": str(failure), "peer": "penstock"}
     except Failed as failure:
         return {"failed": str(failure)}

@@ -11,9 +11,9 @@ says which steps count, where the log is and what the peers need.
 """
 import json
 import re
-import subprocess
 
-from peer_runs import (FOLDER, MPIRUN, PEER_TYPES, PEERS, SIZES, carry_out, cases_of, print_failed, print_missed, ratio, run_file, run_peer,
+import programs
+from peer_runs import (FOLDER, MPIRUN, PEER_TYPES, PEERS, SIZES, carry_out, cases_of, print_missed, ratio, run_file, run_peer,
                        shown, speed, torchrun, train)
 
 
@@ -33,7 +33,7 @@ def run_ours(program, size, dtype, ranks, slices, steps, policy="balanced"):
                     schedule={"name": "slimpipe", "slices": slices, "chunks": CHOSEN if ranks == 2 else 1, "vocabulary_parallel": ranks == 2},
                     memory={"policy": policy})
     runs = train([[*(MPIRUN if ranks == 2 else []), program, "train", str(path)]], [directory], SIZES[size][6] * SIZES[size][7], ranks)
-    simulated = json.loads(subprocess.run([program, "simulate", str(directory), "--json"], check=True, capture_output=True).stdout)
+    simulated = json.loads(programs.output(program, "simulate", directory, "--json"))
     chosen = dict(re.findall(r"^(slices|chunks) = (\d+)", (directory / "run.toml").read_text(), re.MULTILINE))
     return {**runs[0], **chosen, "simulated_seconds": simulated["makespan_s"], "measured_seconds": simulated["measured"]["makespan_s"]}
 
@@ -74,23 +74,21 @@ def best_pipelining(case):
                default=("", None))
 
 
-def tables(runs):
+def tables(program, runs):
     cases = cases_of(runs)
     print("| size | type | what | tokens/s | of kernels | peak resident MiB | accounted MiB | quiet steps |\n|---|---|---|---|---|---|---|---|")
     for (size, dtype), case in cases.items():
-        limit = speed(case["kernels alone"]) if "kernels alone" in case else float("nan")
         for label, run in case.items():
             resident = f"{run['peak_rss_bytes'] / 2**20:,.0f}" if "peak_rss_bytes" in run else ""
             accounted = f"{run['accounted_bytes'] / 2**20:,.0f}" if "accounted_bytes" in run else ""
-            label += f", n = {run['slices']}, v = {run['chunks']}" if label == TWO else ""
-            print(f"| {size} | {dtype} | {label} | {speed(run):,.0f} | {speed(run) / limit:.2f} | {resident} | {accounted} | {run.get('quiet_steps', '')} |")
+            name = f"{label}, n = {run['slices']}, v = {run['chunks']}" if label == TWO else label
+            print(f"| {size} | {dtype} | {name} | {speed(run):,.0f} | {shown(ratio(case, label, case.get('kernels alone'), speed))} | {resident} | {accounted} | {run.get('quiet_steps', '')} |")
     side_by_side(cases)
     print(f"\n| size | type | {' | '.join(RATIOS)} |\n|---|---" + "|---" * len(RATIOS) + "|")
     found = {key: ratios(case) for key, case in cases.items()}
     for (size, dtype), cells in found.items():
         print(f"| {size} | {dtype} | " + " | ".join(shown(cell) for cell in cells) + " |")
     print_missed([(*key, name, value, *aim) for key, cells in found.items() for name, value, aim in zip(RATIOS, cells, aims(*key))])
-    print_failed(runs)
 
 
 def ratios(case):
@@ -118,4 +116,4 @@ def simulated(run):
 
 
 if __name__ == "__main__":
-    tables(carry_out(__doc__, "peers", ["S", "M", "L"], measurements, ["XS"]))
+    carry_out(__doc__, "peers", ["S", "M", "L"], measurements, tables, ["XS"])

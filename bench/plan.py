@@ -12,8 +12,8 @@ import pathlib
 import re
 import shutil
 import statistics
-import subprocess
-import sys
+
+import programs
 
 FOLDER = pathlib.Path("build/bench")
 STEPS = 5
@@ -28,12 +28,12 @@ def write_text():
 
 
 def json_of(*command):
-    return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    return json.loads(programs.output(*command))
 
 
 def profile(program, number):
     path = (FOLDER / f"profiled-{number}.toml").resolve()
-    subprocess.run([program, "profile", "--ranks", "2", "--out", str(path)], check=True, stderr=subprocess.DEVNULL)
+    programs.output(program, "profile", "--ranks", "2", "--out", path)
     comment = " ".join(line.lstrip("# ") for line in path.read_text().splitlines() if line.startswith("#"))
     return path, re.search(r"In (\S+ %) of the repeats another program", comment)[1]
 
@@ -45,9 +45,8 @@ def plan(program, hardware, text, *more):
 def train(program, run_file, number):
     run = FOLDER / f"planned-{number}"
     shutil.rmtree(run, ignore_errors=True)
-    subprocess.run(["mpirun", "--oversubscribe", "-np", "2", program, "train", str(run_file), "--train.steps", str(STEPS),
-                    "--train.threads", "1", "--train.evaluate_every", "0", "--output.dir", str(run)],
-                   check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    programs.output("mpirun", "--oversubscribe", "-np", "2", program, "train", run_file, "--train.steps", STEPS, "--train.threads", "1",
+                    "--train.evaluate_every", "0", "--output.dir", run)
     return run
 
 
@@ -59,13 +58,16 @@ def name_of(best):
 
 
 def main():
-    program = sys.argv[1]
+    parser = programs.parser(__doc__)
+    parser.add_argument("rounds", nargs="?", type=programs.count, default=3)
+    asked = parser.parse_args()
+    program = asked.program
     FOLDER.mkdir(parents=True, exist_ok=True)
     os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     text = write_text().resolve()
     print("| round | plan | predicted s | measured s | difference | repeats of the profile beside other programs |\n|---|---|---|---|---|---|")
     differences = []
-    for number in range(1, 1 + (int(sys.argv[2]) if len(sys.argv) > 2 else 3)):
+    for number in range(1, 1 + asked.rounds):
         hardware, noise = profile(program, number)
         run_file = FOLDER / f"planned-{number}.toml"
         best = json_of(*plan(program, hardware, text, "--json", "--run-file", str(run_file)))["best"][0]

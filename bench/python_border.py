@@ -17,6 +17,7 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "tests", "python"))
+import programs
 import wheel
 
 ROUNDS = 3
@@ -42,9 +43,12 @@ def columns_of(schedule):
 
 
 def main():
-    program = os.path.abspath(sys.argv[1])
+    parser = programs.parser(__doc__)
+    parser.add_argument("--install", action="store_true")
+    asked = parser.parse_args()
+    program = os.path.abspath(asked.program)
     folders = wheel.install(program)
-    if "--install" in sys.argv:
+    if asked.install:
         install(folders[1])
     sys.path[:0] = folders
     import penstock
@@ -55,9 +59,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "million.csv")
         schedule.to_csv(path)
-        check = median(lambda: subprocess.run([program, "check", path], check=True, stdout=subprocess.DEVNULL))
-        simulate = median(lambda: subprocess.run([program, "simulate", path, "--json"], check=True,
-                                                 stdout=subprocess.DEVNULL))
+        check = median(lambda: programs.output(program, "check", path))
+        simulate = median(lambda: programs.output(program, "simulate", path, "--json"))
     theirs = check + simulate
     print(f"{2 * P * M} actions of 1f1b on {P} devices: built, checked, simulated")
     print(f"  penstock check FILE, penstock simulate FILE    {theirs:.2f} s")

@@ -8,8 +8,8 @@ import json
 import os
 import pathlib
 import shutil
-import subprocess
-import sys
+
+import programs
 
 # name, slices, chunks
 SCHEDULES = [("1f1b", 1, 1), ("interleaved", 1, 2), ("zb-h1", 1, 1), ("zb-v", 1, 2), ("slimpipe", 8, 1), ("slimpipe", 8, 2)]
@@ -26,9 +26,8 @@ def write_text():
 def train(program, name, slices, chunks):
     run = FOLDER / f"reality-{name}-{slices}-{chunks}"
     shutil.rmtree(run, ignore_errors=True)
-    subprocess.run(["mpirun", "--oversubscribe", "-np", "2", program, "train", "bench/reality.toml", "--schedule.name", name,
-                    "--schedule.slices", str(slices), "--schedule.chunks", str(chunks), "--output.dir", str(run)],
-                   check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    programs.output("mpirun", "--oversubscribe", "-np", "2", program, "train", "bench/reality.toml", "--schedule.name", name,
+                    "--schedule.slices", slices, "--schedule.chunks", chunks, "--output.dir", run)
     return run
 
 
@@ -39,7 +38,7 @@ def saved_bytes(run, key, device):
 
 def row(program, name, slices, chunks):
     run = train(program, name, slices, chunks)
-    result = json.loads(subprocess.run([program, "simulate", str(run), "--json"], check=True, capture_output=True).stdout)
+    result = json.loads(programs.output(program, "simulate", run, "--json"))
     measured = result["measured"]
     error = 100 * (result["makespan_s"] / measured["makespan_s"] - 1)
     memory = [100 * (saved_bytes(run, "predicted_bytes", d) / saved_bytes(run, "measured_bytes", d) - 1) for d in (0, 1)]
@@ -49,7 +48,7 @@ def row(program, name, slices, chunks):
 
 
 def main():
-    program = sys.argv[1]
+    program = programs.asked(__doc__)
     FOLDER.mkdir(parents=True, exist_ok=True)
     write_text()
     os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")

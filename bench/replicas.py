@@ -19,7 +19,7 @@ peers need.
 import json
 import statistics
 
-from peer_runs import (FOLDER, MPIRUN, PEER_TYPES, PEERS, SIZES, bound, carry_out, cases_of, mebibytes, print_failed, print_missed, ratio,
+from peer_runs import (FOLDER, MPIRUN, PEER_TYPES, PEERS, SIZES, bound, carry_out, cases_of, mebibytes, print_missed, ratio,
                        run_file, run_peer, run_peers, shown, speed, torchrun, train)
 
 OURS, BALANCED, PASSING, DDP = "penstock, 2 replicas", "penstock, policy = balanced", "penstock, balanced, shard = weights", "DDP, 2 replicas"
@@ -97,7 +97,7 @@ def ratios(case):
             ratio(case, OURS, fsdp2, resident), overhead, ratio(case, KERNELS, fsdp2, speed)]
 
 
-def tables(runs):
+def tables(program, runs):
     cases = cases_of(runs)
     print("| size | type | what | tokens/s | CPU s | peak resident MiB | of that before the model | accounted MiB | collectives, ms | of these hidden | quiet steps |")
     print("|---" * 11 + "|")
@@ -115,8 +115,7 @@ def tables(runs):
         print(f"| {size} | {dtype} | " + " | ".join(shown(cell) for cell in cells) + " |")
     print_missed([(*key, name, value, at_least, aim if key[0] == "S" or name != OVERHEAD else None)
                   for key, cells in found.items() for value, (name, at_least, aim) in zip(cells, RATIOS)])
-    print_failed(runs)
 
 
 if __name__ == "__main__":
-    tables(carry_out(__doc__, "replicas", ["S", "M"], measurements, ["XS"]))
+    carry_out(__doc__, "replicas", ["S", "M"], measurements, tables, ["XS"])

@@ -10,9 +10,8 @@ import os
 import pathlib
 import shutil
 import statistics
-import subprocess
-import sys
 
+import programs
 from reality import FOLDER, write_text
 
 QUICK = os.environ.get("PENSTOCK_BENCH_QUICK") == "1"
@@ -30,9 +29,8 @@ RATES = ["matrix products, forward and input gradients", "weight gradients", "at
 def train(program, settings):
     run = FOLDER / "shares"
     shutil.rmtree(run, ignore_errors=True)
-    subprocess.run([program, "train", "bench/memory.toml", "--profile", "--parallel.pp", "1", "--schedule.name", "1f1b", "--schedule.slices", "1",
-                    "--train.threads", "2", "--train.steps", "4", *settings, "--output.dir", str(run)], check=True, stdout=subprocess.DEVNULL,
-                   stderr=subprocess.DEVNULL)
+    programs.output(program, "train", "bench/memory.toml", "--profile", "--parallel.pp", "1", "--schedule.name", "1f1b", "--schedule.slices", "1",
+                    "--train.threads", "2", "--train.steps", "4", *settings, "--output.dir", run)
     return json.loads((run / "profile.json").read_text()), json.loads((run / "timeline.json").read_text())
 
 
@@ -54,11 +52,12 @@ def step_shares(profile, step, timeline):
 
 
 def main():
+    program = programs.asked(__doc__)
     FOLDER.mkdir(parents=True, exist_ok=True)
     write_text()
     shares, rates = {}, {}
     for case, settings in CASES.items():
-        profile, timeline = train(sys.argv[1], settings)
+        profile, timeline = train(program, settings)
         steps = [step_shares(profile, *pair) for pair in zip(profile["steps"], timeline["steps"])]
         shares[case] = {part: statistics.median(step[0][part] for step in steps) for part in steps[0][0]}
         rates[case] = {part: statistics.median(step[1][part] for step in steps) for part in RATES}

@@ -10,8 +10,8 @@ import os
 import pathlib
 import shutil
 import statistics
-import subprocess
-import sys
+
+import programs
 
 FOLDER = pathlib.Path("build/bench")
 QUICK = os.environ.get("PENSTOCK_BENCH_QUICK") == "1"
@@ -30,15 +30,12 @@ def write_text():
 def train(program, name, ranks, *settings):
     run = FOLDER / f"slimpipe-{name}"
     shutil.rmtree(run, ignore_errors=True)
-    command = [program, "train", "bench/slimpipe.toml", "--ranks", str(ranks), "--parallel.pp", str(ranks), "--output.dir", str(run)]
-    done = subprocess.run(command + [str(word) for word in settings], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(command)} {settings}\n{done.stdout[-2000:]}")
+    programs.output(program, "train", "bench/slimpipe.toml", "--ranks", ranks, "--parallel.pp", ranks, "--output.dir", run, *settings)
     return run
 
 
 def simulate(program, run, *flags):
-    return json.loads(subprocess.run([program, "simulate", str(run), "--json", *flags], check=True, capture_output=True).stdout)
+    return json.loads(programs.output(program, "simulate", run, "--json", *flags))
 
 
 def devices(run):
@@ -196,13 +193,13 @@ PARTS = {"schedules": schedules, "slicing": slicing, "vocabulary": vocabulary}
 
 
 def main():
-    program, wanted = sys.argv[1], sys.argv[2:] or list(PARTS)
+    parser = programs.parser(__doc__)
+    parser.add_argument("parts", metavar="PART", nargs="*", type=programs.one_of(PARTS), help="all unless named")
+    asked = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
     write_text()
-    for part in wanted:
-        if part not in PARTS:
-            sys.exit(f"no part is called \"{part}\"; there are: {' '.join(PARTS)}")
-        PARTS[part](program)
+    for part in asked.parts or PARTS:
+        PARTS[part](asked.program)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,8 @@ import subprocess
 import sys
 import time
 
+import programs
+
 ROUNDS = 7
 FOLDER = pathlib.Path("build/bench/startup")
 TEXT = pathlib.Path("build/demo/gcide.txt")
@@ -44,7 +46,7 @@ def first_step(launcher, program, options):
     shutil.rmtree(FOLDER, ignore_errors=True)
     command = [*launcher, program, "train", "runs/demo.toml", *options, "--train.steps", "2", "--output.dir", str(FOLDER)]
     began = time.time()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
+    programs.output(*command, env=ENVIRONMENT)
     with open(FOLDER / "metrics.jsonl", encoding="utf-8") as metrics:
         return json.loads(metrics.readline())["time"] - began
 
@@ -62,8 +64,10 @@ def milliseconds(values):
 
 
 def main():
-    program = sys.argv[1]
-    rounds = int(sys.argv[2]) if len(sys.argv) > 2 and sys.argv[2] else ROUNDS
+    parser = programs.parser(__doc__)
+    parser.add_argument("rounds", nargs="?", type=programs.count, default=ROUNDS)
+    asked = parser.parse_args()
+    program, rounds = asked.program, asked.rounds
     compute = program + "-compute"
     make_text()
     helps = [first_output([program, "show", "--help"]) for _ in range(rounds + 1)][1:]

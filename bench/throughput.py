@@ -6,16 +6,13 @@ Usage: bench/throughput.py PATH/TO/penstock   (from the root of the repository)
 """
 import json
 import re
-import subprocess
-import sys
+
+import programs
+from programs import output
 
 TABLES = ("hopper", "a100")
 AIMS = {"configuration unseen": (5, 8, 18), "source unseen": (10, None, None)}
 KINDS = ("engine", "hardware", "family", "source")
-
-
-def output(*command):
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def section(fit, name):
@@ -25,7 +22,7 @@ def section(fit, name):
 
 
 def main():
-    program = sys.argv[1]
+    program = programs.asked(__doc__)
     fit = output(program, "plan", "--fit", "bench/reference")
     print("| errors of all runs, % | median | mean | p90 | aim |\n|---|---|---|---|---|")
     _, rows, *errors = section(fit, "throughput")[0]
