@@ -4,6 +4,20 @@
 #include "base/clock.h"
 
 namespace penstock::python {
+namespace {
+
+class Acquired {
+ public:
+  Acquired() : state_(call_python([] { return PyGILState_Ensure(); })) {}
+  ~Acquired() { PyGILState_Release(state_); }
+  Acquired(const Acquired&) = delete;
+  Acquired& operator=(const Acquired&) = delete;
+
+ private:
+  PyGILState_STATE state_;
+};
+
+}  // namespace
 
 void ask_interpreter() {
   constexpr int kCallsBetweenLooks = 16;  // at the clock, since reading it costs more than a call
@@ -14,8 +28,8 @@ void ask_interpreter() {
   const Seconds now = steady_seconds();
   if (now - last < kBetweenQuestions) return;
   last = now;
-  const nanobind::gil_scoped_acquire acquire;
-  if (PyErr_CheckSignals() != 0) throw nanobind::python_error();
+  const Acquired acquired;
+  if (call_python([] { return PyErr_CheckSignals(); }) != 0) throw nanobind::python_error();
 }
 
 }  // namespace penstock::python

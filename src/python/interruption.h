@@ -2,7 +2,9 @@
 // Long calls from Python: other threads of the interpreter run meanwhile, and Ctrl-C ends the call.
 #pragma once
 
+#include <cxxabi.h>
 #include <nanobind/nanobind.h>
+#include <unistd.h>
 
 #include "base/interruption.h"
 
@@ -22,11 +24,35 @@ class Interruptible {
   InterruptionQuestion before_;
 };
 
+// Returns call(), which takes the interpreter's lock or runs Python. Where the interpreter ends meanwhile,
+// CPython before 3.14 ends a thread that it does not wait for (a daemon) by pthread_exit, whose unwinding
+// aborts the process at the first noexcept: such a thread stays here until the process has ended.
+template <class Call>
+auto call_python(Call&& call) try {
+  return call();
+} catch (const abi::__forced_unwind&) {
+  while (true) pause();
+}
+
+// Without the interpreter's lock.
+class Released {
+ public:
+  Released() : state_(PyEval_SaveThread()) {}
+  ~Released() {
+    call_python([&] { PyEval_RestoreThread(state_); });
+  }
+  Released(const Released&) = delete;
+  Released& operator=(const Released&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
 // Returns work(), which must not touch Python objects.
 template <class Work>
 auto released(Work&& work) {
   const Interruptible interruptible;
-  const nanobind::gil_scoped_release release;
+  const Released release;
   return work();
 }
 

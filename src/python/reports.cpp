@@ -96,7 +96,8 @@ void add_reports(nb::module_& module) {
              for (std::size_t i = 0; i < parts.size(); ++i) chart.parts.push_back({parts[i], values[i]});
              self.bars.push_back(std::move(chart));
            })
-      .def("html", [](const Report& self) { return released([&] { return report::html_page(self); }); });
+      // Of a copy: other threads, and handlers of signals, may add parts meanwhile.
+      .def("html", [](Report self) { return released([&] { return report::html_page(self); }); });
 }
 
 }  // namespace penstock::python

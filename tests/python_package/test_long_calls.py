@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
+import os
 import signal
+import subprocess
+import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -80,6 +84,32 @@ class LongCalls(unittest.TestCase):
         options = {"search.tp": 8, "search.cp": 1, "search.pp": [8, 16], "search.simulate": 100, "search.best": 100}
         self.interrupted(lambda: penstock.plan(model="llama-70b-gqa", gpus=512, seq_len=131072, batch=512, hardware="h800",
                                                options=options))
+
+    def test_the_interpreter_may_end_during_a_long_call(self):
+        code = ("import penstock, threading, time; schedule = penstock.schedule('slimpipe', p=4, m=8, n=16)\n"
+                "def work(*costs):\n    while True: schedule.simulate(*costs)\n"
+                "for costs in ((), (), (lambda *action: 1.0,), (lambda *action: 1.0,)):\n"
+                "    threading.Thread(target=work, args=costs, daemon=True).start()\n"
+                "time.sleep(0.3); print('ends')")
+        for _ in range(10):
+            done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "ends\n", ""))
+
+    def test_a_report_may_grow_while_it_is_written(self):
+        simulation = penstock.schedule("slimpipe", p=4, m=8, n=64).simulate()
+        report, written = penstock.Report(simulation), threading.Event()
+
+        def grow():
+            while not written.is_set():
+                report.add(simulation)
+
+        thread = threading.Thread(target=grow)
+        thread.start()
+        with tempfile.TemporaryDirectory() as folder:
+            for _ in range(5):
+                report.save(os.path.join(folder, "report.html"))
+        written.set()
+        thread.join()
 
     def test_other_threads_run_during_a_long_call(self):
         schedule = penstock.schedule("1f1b", p=64, m=20_000)
