@@ -152,11 +152,14 @@ class BadInput(unittest.TestCase):
     def test_lists_are_lists(self):
         schedule = penstock.schedule(**SLIMPIPE)
         simulation = schedule.simulate()
+        plan = penstock.plan(model="llama-7b", gpus=8, seq_len=4096, hardware="h100")
         self.refused("changes[0] = 3 is not text", lambda: schedule.simulate(changes=[3]))
         for wrong in (7, None, "kind:W=0.5", b"W", {"kind:W=0.5": 1}, numpy.array(3)):
             with self.subTest(wrong=repr(wrong)):
                 self.refused("is not a list of texts", lambda: schedule.simulate(changes=wrong))
                 self.refused("is not a list of texts", lambda: penstock.Report().add(simulation, notes=wrong))
+                self.refused("is not a list of texts", lambda: penstock.Report().add(plan, notes=wrong))
+        self.refused("notes are shown with simulations; leave them out with a plan", lambda: penstock.Report().add(plan, notes=["lost"]))
         self.assertEqual(schedule.simulate(changes=numpy.array(["kind:B=2"])).makespan, schedule.simulate(changes=["kind:B=2"]).makespan)
         self.refused("n = {4, 5} is not an integer", lambda: penstock.schedule("slimpipe", p=2, m=2, n={4, 5}))
         self.refused("rows {0: ['0F0']} is not a list of lists", lambda: penstock.Schedule({0: ["0F0"]}))
@@ -181,6 +184,40 @@ class BadInput(unittest.TestCase):
             path = os.path.join(folder, os.fsdecode(b"caf\xe9.csv"))  # a name that is not UTF-8
             text = schedule.to_csv(path)
             self.assertEqual(penstock.Schedule.from_csv(path).to_csv(), text)
+
+    def test_a_path_that_names_nothing_is_refused(self):
+        schedule = penstock.schedule(**SLIMPIPE)
+        for name, call in [("path", schedule.to_csv), ("path", schedule.simulate().save_trace), ("path", penstock.Report().save),
+                           ("source", penstock.Schedule.from_csv), ("torchtitan", lambda path: penstock.explain(torchtitan=path, gpus=8)),
+                           ("costs", schedule.simulate), ("file", lambda path: penstock.plan(path, model="llama-7b", gpus=8, seq_len=4096))]:
+            self.refused(f"{name} = '' names no file", lambda: call(""))
+
+    def test_times_of_numpy_are_no_numbers(self):
+        schedule = penstock.schedule(**SLIMPIPE)
+        for unit in ("ns", "ms", "s", "generic"):  # NumPy makes integers of nanoseconds
+            one, four = numpy.timedelta64(2, unit), numpy.full(4, 2, f"m8[{unit}]")
+            self.refused("forward = np.timedelta64(2", lambda: schedule.simulate(forward=one))
+            self.refused("forward[0] = np.timedelta64(2", lambda: schedule.simulate(forward=four, backward=1))
+            self.refused("p = np.timedelta64(2", lambda: penstock.schedule("1f1b", p=one, m=2))
+            self.refused("the function returned np.timedelta64(2", lambda: schedule.simulate(lambda *action: one))
+            self.refused("device is an array of shape (4,) and type timedelta64", lambda: penstock.Schedule.from_columns(four, "FFFF", *[[0] * 4] * 2))
+        self.refused("forward[0] = np.datetime64(", lambda: schedule.simulate(forward=numpy.zeros(4, "M8[ns]"), backward=1))
+
+    def test_options_are_texts_numbers_flags_and_lists_of_them(self):
+        question = dict(model="llama-7b", gpus=8, seq_len=4096, hardware="h100")
+        for key, wrong in (("workload.text", None), ("search.pp", {4, 8}), ("search.pp", {4: 8}), ("search.pp", b"4"), ("search.pp", [4, None])):
+            with self.subTest(key, wrong=wrong):
+                self.refused(f"{key} = {wrong[1] if isinstance(wrong, list) else wrong!r} is neither text, a number, True or False, nor a list",
+                             lambda: penstock.plan(**question, options={key: wrong}))
+        best = lambda value: {candidate.pp for candidate in penstock.plan(**question, options={"search.pp": value}).best}
+        self.assertEqual(best(range(2, 5, 2)), best([2, 4]))
+
+    def test_a_machine_has_a_name(self):
+        self.refused("name = None is neither a name nor a path", lambda: penstock.Hardware(None))
+        self.refused("model = None is neither a name nor a path", lambda: penstock.Hardware("h100").costs(None, 4096))
+
+    def test_a_table_has_columns_of_one_length(self):
+        self.refused("columns of several lengths: a 2, b 1", lambda: penstock.Table({"a": [1, 2], "b": [1]}))
 
     def test_a_million_devices_are_refused(self):
         self.refused("(p) must be at most 65536, got 1000000", lambda: penstock.schedule("gpipe", p=10**6, m=1))
@@ -291,7 +328,8 @@ class BadInput(unittest.TestCase):
         self.refused(where + "nan is not a time", lambda: schedule.simulate(costs(math.nan)))
         self.refused(where + "-0.5", lambda: schedule.simulate(costs(-0.5)))
         self.refused(where + "inf", lambda: schedule.simulate(costs(math.inf)))
-        self.refused(where + "the function returned 'x'", lambda: schedule.simulate(costs("x")))
+        for wrong in ("x", None, True, numpy.array([1.0])):
+            self.refused(f"{where}the function returned {wrong!r}; expected seconds", lambda: schedule.simulate(costs(wrong)))
         self.refused("costs is a function; leave out forward", lambda: schedule.simulate(costs(1.0), forward=2))
 
     def test_what_a_function_raises_goes_on_to_the_caller(self):

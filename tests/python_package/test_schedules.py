@@ -9,6 +9,7 @@ import time
 import unittest
 
 import numpy
+import pandas
 import penstock
 import program
 
@@ -64,6 +65,12 @@ class Schedules(unittest.TestCase):
         kinds = numpy.array(list(".FBIW"))[joined.pop("kind")]
         device = numpy.repeat(range(3), [len(part["stage"]) for part in parts])
         self.assertEqual(penstock.Schedule.from_columns(device, kinds, **joined), ours)
+        frame = pandas.DataFrame(dict(joined, device=device, kind=kinds))
+        self.assertEqual(penstock.Schedule.from_columns(**frame), ours)
+        self.assertEqual(penstock.Schedule.from_columns(**frame.astype({"kind": object})), ours)
+        for wrong in (None, "FB", 7):
+            with self.assertRaisesRegex(penstock.InputError, "kind is an array of shape"):
+                penstock.Schedule.from_columns([0, 0], pandas.Series(["F", wrong]), [0, 0], [0, 0])
 
     def test_idle_cells_and_overlapping_pairs_are_kept(self):
         rows = [["0F0", None, "0B0"], ["(1F0;1B0)OVERLAP_F_B"]]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
+import pathlib
 import tempfile
 import unittest
 
@@ -22,6 +23,8 @@ class Trainers(unittest.TestCase):
         ours = penstock.explain(megatron=MEGATRON, gpus=128)
         self.assertEqual(ours, program.run("explain", "--megatron", MEGATRON, "--gpus", 128))
         self.assertTrue(ours.fits)
+        machine = os.path.join(os.path.dirname(__file__), "..", "..", "hardware", "h100.toml")
+        self.assertEqual(penstock.explain(megatron=MEGATRON, gpus=128, hardware=pathlib.Path(machine)).fits, ours.fits)
         with open(self.path("job.toml"), "w") as file:
             file.write(JOB)
         ours = penstock.explain(torchtitan=self.path("job.toml"), gpus=64, hardware="h200", memory_limit="9GB")

@@ -22,8 +22,14 @@ def shown(value: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Arrays as lists and NumPy's scalars as Python's; all else as it is."""
-    return value.tolist() if hasattr(type(value), "tolist") else value
+    """Arrays as lists and NumPy's scalars as Python's; all else as it is, and NumPy's times, which it would make integers of
+    if they are in nanoseconds."""
+    return value.tolist() if hasattr(type(value), "tolist") and not _is_time(value) else value
+
+
+def _is_time(value: Any) -> bool:
+    """Of NumPy: a span or a date, or an array of them."""
+    return getattr(getattr(value, "dtype", None), "kind", "") in ("m", "M")
 
 
 def is_list(value: Any) -> bool:
@@ -34,7 +40,7 @@ def is_list(value: Any) -> bool:
 
 def integer(what: str, value: Any, least: int = -MOST - 1, most: int = MOST) -> int:
     value = plain(value)
-    if isinstance(value, bool) or not hasattr(type(value), "__index__"):
+    if isinstance(value, bool) or _is_time(value) or not hasattr(type(value), "__index__"):
         raise _core.InputError(f"{what} = {shown(value)} is not an integer")
     given = operator.index(value)
     if not least <= given <= most:
@@ -45,7 +51,7 @@ def integer(what: str, value: Any, least: int = -MOST - 1, most: int = MOST) -> 
 
 def number(what: str, value: Any) -> float:
     value = plain(value)
-    if isinstance(value, (str, bytes, bool)) or not hasattr(type(value), "__float__"):
+    if isinstance(value, (str, bytes, bool)) or _is_time(value) or not hasattr(type(value), "__float__"):
         raise _core.InputError(f"{what} = {shown(value)} is not a number")
     try:
         return float(value)

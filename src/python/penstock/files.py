@@ -10,9 +10,17 @@ from typing import Any, Optional, TextIO
 from . import _core, arguments
 
 
+def named(what: str, value: Any) -> str:
+    """The path of a file."""
+    path = arguments.path(what, value)
+    if not path:
+        raise _core.InputError(f"{what} = {arguments.shown(value)} names no file")
+    return path
+
+
 def read(what: str, value: Any, newline: Optional[str] = None, errors: str = "replace") -> tuple[str, str]:
     """The text of a file, and its path for messages."""
-    path = arguments.path(what, value)
+    path = named(what, value)
     name = arguments.printable(path)
     try:
         with open(path, encoding="utf-8", errors=errors, newline=newline, opener=_open_regular) as file:
@@ -35,7 +43,7 @@ def _open_regular(path: str, flags: int) -> int:
 
 def write(what: str, value: Any, text: str) -> None:
     """Writes a file, or the one that a link names. Until the text is on disk, an earlier file stays as it was."""
-    path = arguments.path(what, value)
+    path = named(what, value)
     said = f"{what} {arguments.printable(path)}"
     target = os.path.realpath(path) if os.path.islink(path) else path
     mode = _mode_of_earlier(target, said)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import numbers
 import os
 from typing import Any, Mapping, Optional, Sequence, Union
 
-from . import _core, arguments
+from . import _core, arguments, files
 from .tables import Table
 
 _core.add_description_home(os.path.dirname(os.path.abspath(__file__)))
@@ -174,11 +175,12 @@ def plan(file: Union[str, os.PathLike, None] = None, *, model: Union[str, os.Pat
         if value is not None:
             words.append(f"--{key}={_word(key, value)}")
     words += [f"--{key}={_word(key, value)}" for key, value in keys.items()]
-    return Plan(_core.answer(_path("file", file), _path("model", model), words, arguments.flag("explain", explain)))
+    path = "" if file is None else arguments.text("file", files.named("file", file))
+    return Plan(_core.answer(path, "" if model is None else _path("model", model), words, arguments.flag("explain", explain)))
 
 
 def _path(what: str, value: Any) -> str:
-    return "" if value is None else arguments.text(what, arguments.path(what, value))
+    return arguments.text(what, arguments.path(what, value))
 
 
 def _keys(options: Any) -> dict[str, Any]:
@@ -191,9 +193,13 @@ def _word(key: str, value: Any) -> str:
     value = arguments.plain(value)
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, (list, tuple)):
+    if arguments.is_list(value):
         return ",".join(_word(key, part) for part in value)
-    return arguments.text(key, str(arguments.integer(key, value, -(2**63), 2**63 - 1) if isinstance(value, int) else value))
+    if isinstance(value, int):
+        return str(arguments.integer(key, value, -(2**63), 2**63 - 1))
+    if not isinstance(value, (str, os.PathLike, numbers.Number)):
+        raise _core.InputError(f"{key} = {arguments.shown(value)} is neither text, a number, True or False, nor a list of them")
+    return arguments.text(key, str(value))
 
 
 class Hardware:

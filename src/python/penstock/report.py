@@ -20,12 +20,14 @@ class Report:
             self.add(part)
 
     def add(self, part: Union[Simulation, Plan], name: Optional[str] = None, notes: Sequence[str] = ()) -> Report:
-        """Adds a part under a name; returns the report."""
-        name = "" if name is None else arguments.text("name", name)
+        """Adds a part under a name; returns the report. notes: sentences below a simulation; a plan has none."""
+        name, notes = "" if name is None else arguments.text("name", name), arguments.texts("notes", notes)
         if isinstance(part, Simulation):
-            self._core.add_simulation(part._core, name or part.name, arguments.texts("notes", notes))
+            self._core.add_simulation(part._core, name or part.name, notes)
             table = part.table
             self._core.add_table("Devices", table.names, [[f"{value}" for value in row.values()] for row in table.rows()])
+        elif isinstance(part, Plan) and notes:
+            raise _core.InputError("notes are shown with simulations; leave them out with a plan")
         elif isinstance(part, Plan):
             self._add_plan(part, name or part.question)
         else:

@@ -67,7 +67,7 @@ class Schedule:
                      name: str = "own") -> Schedule:
         """A schedule from one-dimensional arrays of equal length, an action a row, each device's in its order.
 
-        Kinds are letters (an array of dtype "U1" or "S1", or a string such as "FFBB"), all else integers.
+        Kinds are letters (an array, a data frame's column, or a string such as "FFBB"), all else integers.
         """
         import numpy
 
@@ -81,7 +81,7 @@ class Schedule:
 
         def integers(what: str, column: Any) -> Any:
             column = array(what, column)
-            if column.ndim != 1 or not numpy.issubdtype(column.dtype, numpy.integer):
+            if column.ndim != 1 or column.dtype.kind not in "iu":
                 raise _core.InputError(f"{what} is an array of shape {column.shape} and type {column.dtype}; "
                                        "expected one dimension of integers")
             return numpy.ascontiguousarray(column, numpy.int64)
@@ -89,6 +89,8 @@ class Schedule:
         device = integers("device", device)
         slice = numpy.zeros(len(device), numpy.int64) if slice is None else integers("slice", slice)
         letters = array("kind", list(kind) if isinstance(kind, str) else kind)
+        if letters.dtype == object:  # of a column of text of a data frame
+            letters = array("kind", letters.tolist())
         if letters.ndim != 1 or letters.dtype.kind not in "US" or letters.dtype not in ("U1", "S1"):
             raise _core.InputError(f"kind is an array of shape {letters.shape} and type {letters.dtype}; expected one "
                                    'dimension of the letters F, B, I and W')

@@ -5,6 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import Any, Iterator, Mapping, Sequence
 
+from . import _core
+
 SHOWN_ROWS = 20
 
 
@@ -13,6 +15,9 @@ class Table:
 
     def __init__(self, columns: Mapping[str, Sequence[Any]]):
         self._columns = dict(columns)
+        lengths = {name: len(column) for name, column in self._columns.items()}
+        if len(set(lengths.values())) > 1:
+            raise _core.InputError(f"columns of several lengths: {', '.join(f'{name} {length}' for name, length in lengths.items())}")
 
     @property
     def names(self) -> list[str]:

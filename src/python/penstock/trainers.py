@@ -18,7 +18,7 @@ class Explanation(str):
 
 
 def explain(*, megatron: Optional[str] = None, torchtitan: Union[str, os.PathLike, None] = None, gpus: int,
-            hardware: str = "h100", memory_limit: str = "") -> Explanation:
+            hardware: Union[str, os.PathLike] = "h100", memory_limit: str = "") -> Explanation:
     """What a configuration of Megatron-LM or torchtitan takes, term by term, what limits it and what would help: the text of
     `penstock explain`. What is in the configuration and is not predicted raises InputError, or stands in the text.
 
@@ -31,8 +31,9 @@ def explain(*, megatron: Optional[str] = None, torchtitan: Union[str, os.PathLik
     text, path = "", ""
     if torchtitan is not None:
         text, path = files.read("torchtitan", torchtitan, errors="strict")
-    told, fits = _core.explain(megatron, text, path, arguments.integer("gpus", gpus),
-                               arguments.text("hardware", hardware), arguments.text("memory_limit", memory_limit))
+    machine = arguments.text("hardware", os.fspath(hardware) if isinstance(hardware, os.PathLike) else hardware)
+    told, fits = _core.explain(megatron, text, path, arguments.integer("gpus", gpus), machine,
+                               arguments.text("memory_limit", memory_limit))
     explanation = Explanation(told)
     explanation.fits = fits
     return explanation
