@@ -113,7 +113,7 @@ class DeviceShare {
 // ranks that hold the same ones. The weights of two layers, or of all if they stay, are gathered in the
 // training precision. A pipeline accumulates unsharded f32 gradients until the last micro-batch.
 void share_weights(const Workload& workload, const Layout& layout, const model::LocalParameters& parameters,
-                   double rotation, model::DeviceMemory& memory) {
+                   double rotation, model::MemoryPeaks& memory) {
   const double element = as_double(element_size(workload.precision)),
                master = as_double(accumulator_size(workload.precision));
   const double shard = stepped_parameters(layout, parameters);
@@ -179,7 +179,7 @@ Bytes temporary_bytes(const Workload& workload, const Layout& layout) {
   return bytes.action(0, {.key = schedule::make_key(1, 0, layout.slices - 1), .kind = kind}).growth;
 }
 
-model::DeviceMemory device_memory(const Workload& workload, const Layout& layout, const DeviceLoad& load) {
+model::MemoryPeaks device_memory(const Workload& workload, const Layout& layout, const DeviceLoad& load) {
   const DeviceShare share(workload, layout);
   const model::Shape& shape = workload.model.shape;
   const double layers = load.layers / layout.chunks;
@@ -188,7 +188,7 @@ model::DeviceMemory device_memory(const Workload& workload, const Layout& layout
   const double gone = layout.offload * model::offloaded_records(load.records) * record.leaving;
   const double buffers = gone > 0 ? 2.0 * layout.offload * record.leaving : 0.0;
 
-  model::DeviceMemory memory;
+  model::MemoryPeaks memory;
   const double rotation =
       as_double(workload.seq_len * shape.head_dim() * accumulator_size(workload.precision));
   memory.weights = rounded(weight_bytes(parameters, workload.precision) + rotation);

@@ -35,7 +35,7 @@ double stepped_parameters(const Layout& layout, const model::LocalParameters& pa
 // the trainer predicts them for a layer in the middle of the model.
 Bytes temporary_bytes(const Workload& workload, const Layout& layout);
 
-model::DeviceMemory device_memory(const Workload& workload, const Layout& layout, const DeviceLoad& load);
+model::MemoryPeaks device_memory(const Workload& workload, const Layout& layout, const DeviceLoad& load);
 
 // Bytes of one slice-chunk's record: the part that can be offloaded, and the part that always stays on the
 // device (statistics; K,V if there are slices).

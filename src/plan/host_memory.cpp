@@ -35,7 +35,7 @@ model::MemoryTable devices_at_ends(const Workload& workload, const Cluster& clus
 double of_fullest_ranks(const model::MemoryTable& devices, std::int64_t ranks_per_stage, std::int64_t ranks,
                         bool tensors) {
   std::vector<Bytes> bytes;
-  for (const model::DeviceMemory& memory : devices)
+  for (const model::MemoryPeaks& memory : devices)
     bytes.push_back(memory.host + (tensors ? memory.total() : 0));
   std::ranges::sort(bytes, std::greater());
   double sum = 0;

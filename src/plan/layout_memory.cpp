@@ -72,7 +72,7 @@ FittedMemory memory_of(const Workload& workload, const Layout& layout, double li
   FittedMemory fitted;
   fitted.offload = layout.offload;
   for (std::size_t i = 0; i < loads.size(); ++i) {
-    const model::DeviceMemory memory = device_memory(workload, layout, loads[i]);
+    const model::MemoryPeaks memory = device_memory(workload, layout, loads[i]);
     fitted.host = std::max(fitted.host, memory.host);
     if (i == 0 || memory.total() > fitted.fullest.total()) {
       fitted.fullest = memory;

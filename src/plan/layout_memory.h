@@ -19,7 +19,7 @@ DeviceLoad device_load(const Workload& workload, const Layout& layout, int rank,
 model::MemoryTable layout_memory(const Workload& workload, const Layout& layout);
 
 struct FittedMemory {
-  model::DeviceMemory fullest;
+  model::MemoryPeaks fullest;
   int rank = 0;        // of the fullest device
   double offload = 0;  // α, a multiple of 1 %
   bool fits = false;

@@ -25,7 +25,7 @@ Rows rows_of(const StepCost& cost) {
   return rows;
 }
 
-std::string print_device(const model::DeviceMemory& memory, const std::string& name, double limit) {
+std::string print_device(const model::MemoryPeaks& memory, const std::string& name, double limit) {
   std::string text = "  device " + name + ": " + gigabytes(as_double(memory.total()), 2) + " of " +
                      gigabytes(limit, 2) + " GB; peaks of its parts:";
   for (const auto& [category, bytes] : model::categories(memory)) {

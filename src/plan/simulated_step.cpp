@@ -242,7 +242,7 @@ std::optional<Candidate> as_its_run(const Workload& workload, const Cluster& clu
   candidate.memory.rank = static_cast<int>(run::fullest_device(run->predicted));
   candidate.memory.fullest = run->predicted[candidate.memory.rank];
   candidate.memory.host = 0;
-  for (const model::DeviceMemory& memory : run->predicted)
+  for (const model::MemoryPeaks& memory : run->predicted)
     candidate.memory.host = std::max(candidate.memory.host, memory.host);
   candidate.cost = step_cost(workload, candidate.layout, cluster.hardware, cluster.engine);
   const sim::Result step = sim::evaluate(run->program, costs_of(workload, cluster, *run), kTimesOnly);

@@ -54,7 +54,7 @@ const Candidate& candidate_of(const Answer& answer, bool pareto, std::size_t num
 
 nb::list memory_of(const Answer& answer, bool pareto, std::size_t number) {
   nb::list devices;
-  for (const model::DeviceMemory& memory :
+  for (const model::MemoryPeaks& memory :
        plan::memory_of_devices(answer.question.workload, candidate_of(answer, pareto, number))) {
     nb::dict row;
     for (const auto& [name, bytes] : model::categories(memory)) row[std::string(name).c_str()] = bytes;

@@ -34,7 +34,7 @@ std::vector<report::IdleCause> causes_of(const sim::Result& result) {
   return idle;
 }
 
-report::MemorySeries series_of(const sim::DeviceMemory& memory) {
+report::MemorySeries series_of(const sim::MemoryUse& memory) {
   report::MemorySeries series;
   for (int c = 0; c < sim::kHeldKinds; ++c) {
     series.categories.emplace_back(sim::name_of(static_cast<sim::Held>(c)));

@@ -15,13 +15,13 @@ namespace penstock::run {
 namespace {
 
 // Weights, gradients and optimizer states of a device; members that depend on the schedule stay 0.
-model::DeviceMemory standing_memory(const Run& run, const std::vector<int>& stages) {
+model::MemoryPeaks standing_memory(const Run& run, const std::vector<int>& stages) {
   const auto [held, vocabulary, own_masters] = held_by_device(run, stages);
   const Bytes tables = run.options.data.seq_len * (run.shape().head_dim() / 2) * 2;
   const Bytes element = element_size(run.precision), accumulator = accumulator_size(run.precision);
   const bool sharded_weights = run.shards_weights();
   const HeldParameters standing = sharded_weights ? vocabulary : held;
-  model::DeviceMemory memory;
+  model::MemoryPeaks memory;
   memory.weights = standing.weights * element + tables * accumulator;  // sines and cosines of the rotation
   memory.gradients = standing.gradients * accumulator * gradient_buffers(run.options);
   if (sharded_weights) memory.gradients += (held.own_gradients - vocabulary.own_gradients) * accumulator;
@@ -39,8 +39,8 @@ Bytes tied_bytes(const schedule::Program& program, int device) {
   return bytes;
 }
 
-model::DeviceMemory memory_of(const Run& run, const schedule::Program& program, int device,
-                              model::DeviceMemory memory, const sim::DeviceMemory& moving) {
+model::MemoryPeaks memory_of(const Run& run, const schedule::Program& program, int device,
+                             model::MemoryPeaks memory, const sim::MemoryUse& moving) {
   const auto peak = [&](sim::Held category) { return moving.peaks[static_cast<std::size_t>(category)]; };
   const Bytes standing = memory.total(), tied = tied_bytes(program, device);
   const Bytes exchanged = exchange_buffers(run, program, device);
@@ -74,7 +74,7 @@ model::MemoryTable predict_memory(const Run& run, const schedule::Program& progr
 }
 
 std::size_t fullest_device(const model::MemoryTable& table) {
-  const auto fullest = std::ranges::max_element(table, {}, &model::DeviceMemory::total);
+  const auto fullest = std::ranges::max_element(table, {}, &model::MemoryPeaks::total);
   return static_cast<std::size_t>(fullest - table.begin());
 }
 

@@ -236,12 +236,12 @@ std::string_view name_of(Held held) {
 
 Bytes total(const HeldBytes& bytes) { return std::accumulate(bytes.begin(), bytes.end(), Bytes{0}); }
 
-DeviceMemory account_memory(const schedule::Program& program, const schedule::Timeline& timeline, int device,
-                            const Costs& costs, bool keep_samples) {
+MemoryUse account_memory(const schedule::Program& program, const schedule::Timeline& timeline, int device,
+                         const Costs& costs, bool keep_samples) {
   Ledger ledger(program, timeline, device, costs);
   std::vector<Change> changes = ledger.finish();
   std::ranges::stable_sort(changes, {}, &Change::time);
-  DeviceMemory memory;
+  MemoryUse memory;
   memory.away_peak = ledger.away_peak();
   memory.temporary = ledger.temporary();
   HeldBytes& now = memory.at_end;

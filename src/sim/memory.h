@@ -41,7 +41,7 @@ struct MemorySample {
   HeldBytes bytes{};
 };
 
-struct DeviceMemory {
+struct MemoryUse {
   Bytes peak = 0;       // greatest total
   HeldBytes at_peak{};  // its categories, when it is first reached
   HeldBytes peaks{};    // each category's own peak
@@ -54,7 +54,7 @@ struct DeviceMemory {
 
 // Accounts for one device of a program with a simulated or measured timeline. Memory that is allocated and
 // freed at the same instant does not count. Returns samples only with `keep_samples`: they are many.
-DeviceMemory account_memory(const schedule::Program& program, const schedule::Timeline& timeline, int device,
-                            const Costs& costs, bool keep_samples = false);
+MemoryUse account_memory(const schedule::Program& program, const schedule::Timeline& timeline, int device,
+                         const Costs& costs, bool keep_samples = false);
 
 }  // namespace penstock::sim

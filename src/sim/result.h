@@ -18,7 +18,7 @@ namespace penstock::sim {
 struct DeviceResult {
   DeviceTime time;
   InFlight in_flight;
-  DeviceMemory memory;
+  MemoryUse memory;
 };
 
 struct Result {

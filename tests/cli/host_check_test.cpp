@@ -81,7 +81,7 @@ TEST(HostMemory, HoldsTheCopiesOfItsRanksAndOfThoseItKeepsForOthers) {
   const run::Run run = run::resolve(options);
   EXPECT_EQ(bytes_on_host(run, 2) - without, 2 * 12 * model::total_parameters(run.shape()));
   Bytes fullest = 0, kept = 0;
-  for (const model::DeviceMemory& memory : run.predicted) {
+  for (const model::MemoryPeaks& memory : run.predicted) {
     const Bytes copies = 2 * (memory.optimizer + memory.optimizer / 2);
     fullest = std::max(fullest, memory.total() + copies);
     kept = std::max(kept, copies);

@@ -19,13 +19,13 @@ TEST(DeviceMemory, StatesOfOneDeviceAddUpToSixteenBytesAParameterAndNothingIsLos
   const Workload workload = llama(4096);
   Layout layout = layout_of(model::Policy::None);
   const DeviceLoad load{.layers = 32, .embeddings = 2, .last = true, .records = 1};
-  const model::DeviceMemory one = device_memory(workload, layout, load);
+  const model::MemoryPeaks one = device_memory(workload, layout, load);
   const model::Shape& shape = workload.model.shape;
   const Bytes rotation = 4096 * shape.head_dim() * 4;  // sines and cosines
   EXPECT_EQ(one.weights + one.gradients + one.optimizer,
             18 * (total_parameters(shape) - shape.hidden) + rotation);
   layout.mesh.data = 4;
-  const model::DeviceMemory sharded = device_memory(workload, layout, load);
+  const model::MemoryPeaks sharded = device_memory(workload, layout, load);
   EXPECT_EQ(4 * sharded.optimizer, one.optimizer);
   EXPECT_EQ(sharded.weights, one.weights);
   EXPECT_EQ(model::largest_category(one).first, "optimizer");
@@ -90,10 +90,10 @@ TEST(DeviceMemory, IsALineInTheOffloadedShareAndWhatLeavesIsOnTheHost) {
   for (const int slices : {1, 8}) {
     Layout layout = layout_of(model::Policy::None, slices);
     const DeviceLoad load{.layers = 8, .embeddings = 1, .records = 20};
-    const model::DeviceMemory none = device_memory(workload, layout, load);
+    const model::MemoryPeaks none = device_memory(workload, layout, load);
     for (const double ratio : {0.25, 0.5, 1.0}) {
       layout.offload = ratio;
-      const model::DeviceMemory some = device_memory(workload, layout, load);
+      const model::MemoryPeaks some = device_memory(workload, layout, load);
       const double leaving = ratio * record_size(workload, layout, 8).leaving;
       EXPECT_NEAR(some.total(), none.total() - 16 * leaving, 4) << "all but four of 20 records";
       EXPECT_NEAR(some.host, 20 * leaving, 2) << "those that are copied are on both sides";

@@ -31,7 +31,7 @@ struct Read {
   Candidate candidate;
 
   const StepCost& cost() const { return candidate.cost; }
-  const model::DeviceMemory& memory() const { return candidate.memory.fullest; }
+  const model::MemoryPeaks& memory() const { return candidate.memory.fullest; }
 };
 
 // A Llama 3 70B over 8 tensor and 4 pipeline ranks, two replicas of them.

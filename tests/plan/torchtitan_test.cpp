@@ -168,7 +168,7 @@ TEST(Torchtitan, TheFullestDeviceOfASplitThatCountsTheEndsMayBeInTheMiddle) {
                                      "pipeline_parallel_first_stage_less_layers = 8\n"
                                      "pipeline_parallel_last_stage_less_layers = 4\n");
   EXPECT_EQ(read.candidate.memory.rank, 1);
-  for (const model::DeviceMemory& memory : layout_memory(read.question.workload, read.layout))
+  for (const model::MemoryPeaks& memory : layout_memory(read.question.workload, read.layout))
     EXPECT_LE(memory.total(), read.candidate.memory.fullest.total());
 }
 

@@ -201,8 +201,8 @@ TEST(Trainers, TensorRanksCutTheExpertsOfMegatronAndNotThoseOfTorchtitan) {
               static_cast<double>(model::expert_parameters(shape)) / (cut ? 8 : 1));
     Layout other = layout;
     other.cut_experts = !cut;
-    const model::DeviceMemory memory = layout_memory(question.workload, layout).front(),
-                              others = layout_memory(question.workload, other).front();
+    const model::MemoryPeaks memory = layout_memory(question.workload, layout).front(),
+                             others = layout_memory(question.workload, other).front();
     EXPECT_EQ(memory.optimizer, others.optimizer) << "shared out over as many ranks either way";
     EXPECT_EQ(memory.gradients < others.gradients, cut);
     // Parts of an expert have its inputs whole: two rows a token, of 1024 tokens of a rank.
@@ -267,7 +267,7 @@ TEST(Trainers, SharedStatesTakeSixteenBytesAParameterOverAllDevices) {
     layout.mesh = {.tensor = kAskedGpus / replicas, .data = replicas};
     layout.schedule = ScheduleKind::OneFOneB;
     adapt(question.cluster, layout);
-    const model::DeviceMemory memory = layout_memory(question.workload, layout).front();
+    const model::MemoryPeaks memory = layout_memory(question.workload, layout).front();
     EXPECT_NEAR(static_cast<double>(memory.optimizer) * kAskedGpus / parameters, 8, 0.1) << replicas;
     // f32 weights and gradients as well; two layers' gathered weights and one layer's gradients come on top.
     const double layer =

@@ -79,7 +79,7 @@ TEST(Choose, TakesSpeedsForAnExchangeOnlyWhereThereMayBeOne) {
 
 Bytes most_of_run(const run::Run& run) {
   Bytes most = 0;
-  for (const model::DeviceMemory& device : run.predicted) most = std::max(most, device.total());
+  for (const model::MemoryPeaks& device : run.predicted) most = std::max(most, device.total());
   return most;
 }
 

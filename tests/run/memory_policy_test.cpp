@@ -39,7 +39,7 @@ std::string refusal(const Change& change) {
 
 Bytes most(const run::Run& run) {
   Bytes greatest = 0;
-  for (const model::DeviceMemory& memory : run.predicted) {
+  for (const model::MemoryPeaks& memory : run.predicted) {
     greatest = std::max(greatest, memory.total());
   }
   return greatest;

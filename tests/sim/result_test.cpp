@@ -201,7 +201,7 @@ TEST(Result, OffloadedBytesLeaveTheRecordsUntilReloaded) {
     table.set_seconds(kind, 0, 0, kind == schedule::OpKind::Forward ? 4 : 1);
   }
   table.set_record(0, 0, {.record = 100});
-  const DeviceMemory memory = evaluate(program, table, {.memory_samples = true}).devices[0].memory;
+  const MemoryUse memory = evaluate(program, table, {.memory_samples = true}).devices[0].memory;
   std::vector<std::pair<Seconds, Bytes>> records;
   for (const MemorySample& sample : memory.samples) records.push_back({sample.time, sample.bytes[0]});
   const std::vector<std::pair<Seconds, Bytes>> expected{{0, 100}, {4, 200}, {5, 140}, {8, 200}, {10, 100}};

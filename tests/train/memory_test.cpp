@@ -29,7 +29,7 @@ void expect_nothing_kept(train::Trainer& trainer) {
 
 void expect_predicted_peaks(train::Trainer& trainer, const run::Run& run, int device) {
   const backend::Ledger& ledger = trainer.ledger();
-  const model::DeviceMemory& predicted = run.predicted[device];
+  const model::MemoryPeaks& predicted = run.predicted[device];
   EXPECT_EQ(ledger.peak(Category::Activations), predicted.activations);
   EXPECT_EQ(ledger.peak(Category::Logits), predicted.logits);
   EXPECT_EQ(ledger.peak(Category::WeightRecords), predicted.weight_records);

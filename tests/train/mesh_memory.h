@@ -51,7 +51,7 @@ inline MeasuredMemory memory_of_steps(const run::Run& run) {
 }
 
 // `transient`: how far that category may be off, of what is measured.
-inline void expect_predicted(const model::DeviceMemory& predicted, const MeasuredPeaks& measured,
+inline void expect_predicted(const model::MemoryPeaks& predicted, const MeasuredPeaks& measured,
                              double transient) {
   using model::Category;
   EXPECT_EQ(predicted.weights, measured[Category::Weights]);

@@ -68,7 +68,7 @@ void expect_offload_predicted(const run::Run& run) {
     for (std::int64_t step = 1; step <= 2; ++step) {
       trainer.step(step, tokens_of(drawn_batches(run, static_cast<std::uint64_t>(step))));
     }
-    const model::DeviceMemory& predicted = run.predicted[world.rank()];
+    const model::MemoryPeaks& predicted = run.predicted[world.rank()];
     EXPECT_EQ(trainer.ledger().peak(Category::Activations), predicted.activations) << world.rank();
     EXPECT_EQ(trainer.copies().away_peak, predicted.host + predicted.disk);
     EXPECT_EQ(trainer.ledger().live(Category::Activations), 0);

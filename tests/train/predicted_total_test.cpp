@@ -19,7 +19,7 @@ run::Options total_options(const std::string& schedule, int devices, int slices)
   return options;
 }
 
-using Look = std::function<void(train::Trainer&, const model::DeviceMemory& predicted, int device)>;
+using Look = std::function<void(train::Trainer&, const model::MemoryPeaks& predicted, int device)>;
 
 void after_a_step(const run::Run& run, const Look& look) {
   on_ranks(run, [&](comm::Communicator& world) {
@@ -77,7 +77,7 @@ TEST(PredictedTotal, IsNotExceededByAnEvaluationOnUnequalStages) {
       EXPECT_LE(trainer.ledger().peak(model::Category::Transfers), (2 * 2 + 2) * message) << slices;
       trainer.step(1, tokens);
       trainer.evaluate(tokens);
-      const model::DeviceMemory& predicted = run.predicted[world.rank()];
+      const model::MemoryPeaks& predicted = run.predicted[world.rank()];
       // In the step, too, the machine decides how many of those that are under way wait.
       const Bytes under_way = (slices + 2) * message;
       EXPECT_LT(over(trainer.ledger().peak_total(), predicted.total() + under_way), 1.02) << slices;

@@ -48,7 +48,7 @@ model::Category category_of(sim::Held category) {
 
 }  // namespace
 
-report::MemorySeries predicted_series(const sim::DeviceMemory& memory, const model::DeviceMemory* standing) {
+report::MemorySeries predicted_series(const sim::MemoryUse& memory, const model::MemoryPeaks* standing) {
   report::MemorySeries series = empty_series();
   for (const sim::MemorySample& sample : memory.samples) {
     ByCategory bytes{};

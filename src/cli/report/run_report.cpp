@@ -84,7 +84,7 @@ report::Track track_of(std::string label, const sim::Result& result, const model
     }
   }
   for (std::size_t device = 0; device < result.devices.size(); ++device) {
-    const sim::DeviceMemory& memory = result.devices[device].memory;
+    const sim::MemoryUse& memory = result.devices[device].memory;
     if (memory.samples.empty()) continue;
     track.memory.push_back(predicted_series(memory, standing.empty() ? nullptr : &standing[device]));
   }

@@ -20,7 +20,7 @@ namespace penstock::cli {
 namespace {
 
 // Bytes of masters and moments that one rank writes.
-Bytes written_states(const run::Run& run, const model::DeviceMemory& memory) {
+Bytes written_states(const run::Run& run, const model::MemoryPeaks& memory) {
   // Masters count in the optimizer's bytes, or are the weights.
   const bool masters = run.precision == model::Precision::BF16 || run.shards_weights();
   const Bytes states = memory.optimizer + (masters ? 0 : memory.optimizer / 2);
@@ -28,13 +28,13 @@ Bytes written_states(const run::Run& run, const model::DeviceMemory& memory) {
 }
 
 // Two alternating in-memory copies of one rank's states.
-Bytes copies_of_states(const run::Run& run, const model::DeviceMemory& memory) {
+Bytes copies_of_states(const run::Run& run, const model::MemoryPeaks& memory) {
   return run.options.train.buddy_every == 0 ? 0 : 2 * written_states(run, memory);
 }
 
 // Host memory in addition to the device's tensors: offloaded records, the staging copy of a checkpoint, and
 // the copies of this rank's states.
-Bytes beside_tensors(const run::Run& run, const model::DeviceMemory& memory) {
+Bytes beside_tensors(const run::Run& run, const model::MemoryPeaks& memory) {
   const run::TrainOptions& train = run.options.train;
   const Bytes staging = train.checkpoint_every == 0 || run.options.output.gather ? 0 : 1;
   return memory.host + staging * written_states(run, memory) + copies_of_states(run, memory);
@@ -44,7 +44,7 @@ Bytes beside_tensors(const run::Run& run, const model::DeviceMemory& memory) {
 template <class BytesOf>
 Bytes of_fullest_ranks(const run::Run& run, int count, BytesOf&& bytes_of) {
   std::vector<Bytes> bytes;
-  for (const model::DeviceMemory& memory : run.predicted)
+  for (const model::MemoryPeaks& memory : run.predicted)
     bytes.insert(bytes.end(), run.mesh.ranks_per_stage(), bytes_of(memory));
   std::ranges::sort(bytes, std::greater());
   Bytes sum = 0;
@@ -59,7 +59,7 @@ Bytes of_fullest_ranks(const run::Run& run, int count, BytesOf&& bytes_of) {
 Bytes kept_for_others(const run::Run& run, int ranks) {
   const int others = static_cast<int>(run.mesh.world()) - ranks;
   return of_fullest_ranks(run, std::clamp(others, 0, ranks),
-                          [&](const model::DeviceMemory& memory) { return copies_of_states(run, memory); });
+                          [&](const model::MemoryPeaks& memory) { return copies_of_states(run, memory); });
 }
 
 // For settings without a memory prediction yet.
@@ -91,7 +91,7 @@ void require_on_gpu(const run::Run& run, const backend::Gpu& gpu, int ranks, Byt
 
 Bytes bytes_on_host(const run::Run& run, int ranks) {
   const bool tensors = backend::compute_device().is_cpu();
-  const Bytes own = of_fullest_ranks(run, ranks, [&](const model::DeviceMemory& memory) {
+  const Bytes own = of_fullest_ranks(run, ranks, [&](const model::MemoryPeaks& memory) {
     return (tensors ? memory.total() : 0) + beside_tensors(run, memory);
   });
   return own + kept_for_others(run, ranks);
@@ -115,7 +115,7 @@ void require_host_memory(const run::Run& run, int ranks, Bytes free, int on_gpu)
 void require_gpu_memory(const run::Run& run, int ranks) {
   const std::optional<backend::Gpu> gpu = backend::gpu();
   if (!gpu || run.options.train.memory_check == "off") return;
-  require_on_gpu(run, *gpu, ranks, of_fullest_ranks(run, ranks, [](const model::DeviceMemory& memory) {
+  require_on_gpu(run, *gpu, ranks, of_fullest_ranks(run, ranks, [](const model::MemoryPeaks& memory) {
                    return memory.total();
                  }));
 }

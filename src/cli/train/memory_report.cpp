@@ -45,7 +45,7 @@ Bytes total_of(const train::BytesByCategory& bytes) {
 
 std::string memory_before(const run::Run& run) {
   std::vector<train::BytesByCategory> devices;
-  for (const model::DeviceMemory& memory : run.predicted) devices.push_back(train::predicted_bytes(memory));
+  for (const model::MemoryPeaks& memory : run.predicted) devices.push_back(train::predicted_bytes(memory));
   const auto names = shown_names(devices);
   const std::string& limit = run.options.memory.limit;
   Rows rows{{"  predicted"}};

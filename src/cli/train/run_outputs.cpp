@@ -143,7 +143,7 @@ std::string finished_line(const run::Run& run) {
 
 std::string memory_remark(const run::Run& run, int ranks) {
   Bytes tensors = 0, away = 0;
-  for (const model::DeviceMemory& device : run.predicted) {
+  for (const model::MemoryPeaks& device : run.predicted) {
     tensors += device.total() * run.mesh.ranks_per_stage();
     away += device.host * run.mesh.ranks_per_stage();
   }

@@ -5,7 +5,7 @@
 
 namespace penstock::model {
 
-std::array<std::pair<std::string_view, Bytes>, 10> categories(const DeviceMemory& memory) {
+std::array<std::pair<std::string_view, Bytes>, 10> categories(const MemoryPeaks& memory) {
   const std::array bytes{memory.weights,        memory.gradients,    memory.optimizer, memory.activations,
                          memory.weight_records, memory.kv_gradients, memory.logits,    memory.transient,
                          memory.transfers,      memory.copies};
@@ -14,7 +14,7 @@ std::array<std::pair<std::string_view, Bytes>, 10> categories(const DeviceMemory
   return named;
 }
 
-std::pair<std::string_view, Bytes> largest_category(const DeviceMemory& memory) {
+std::pair<std::string_view, Bytes> largest_category(const MemoryPeaks& memory) {
   const auto all = categories(memory);
   return *std::max_element(all.begin(), all.end(),
                            [](const auto& a, const auto& b) { return a.second < b.second; });

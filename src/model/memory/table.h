@@ -13,7 +13,7 @@
 
 namespace penstock::model {
 
-struct DeviceMemory {
+struct MemoryPeaks {
   Bytes weights = 0;
   Bytes gradients = 0;
   Bytes optimizer = 0;
@@ -38,13 +38,13 @@ struct DeviceMemory {
     return weights + gradients + optimizer + activations + weight_records + kv_gradients + logits +
            transient + transfers + copies;
   }
-  friend bool operator==(const DeviceMemory&, const DeviceMemory&) = default;
+  friend bool operator==(const MemoryPeaks&, const MemoryPeaks&) = default;
 };
 
-using MemoryTable = std::vector<DeviceMemory>;  // one per device of the pipeline
+using MemoryTable = std::vector<MemoryPeaks>;  // one per device of the pipeline
 
 // The categories of total() by name, in order, for tables and messages.
-std::array<std::pair<std::string_view, Bytes>, 10> categories(const DeviceMemory& memory);
-std::pair<std::string_view, Bytes> largest_category(const DeviceMemory& memory);
+std::array<std::pair<std::string_view, Bytes>, 10> categories(const MemoryPeaks& memory);
+std::pair<std::string_view, Bytes> largest_category(const MemoryPeaks& memory);
 
 }  // namespace penstock::model

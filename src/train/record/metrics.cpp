@@ -231,7 +231,7 @@ void MetricsFile::flush_at_times() {
   if (steady_seconds() - flushed_ >= kBetweenFlushes) flush();
 }
 
-BytesByCategory predicted_bytes(const model::DeviceMemory& memory) {
+BytesByCategory predicted_bytes(const model::MemoryPeaks& memory) {
   BytesByCategory named;
   for (const auto& [name, bytes] : model::categories(memory)) named.emplace_back(name, bytes);
   named.emplace_back("host", memory.host);

@@ -103,7 +103,7 @@ struct DeviceSummary {
 
 // Predicted bytes: first the ledger's categories, then copies, host and disk, which the ledger does not
 // count; last the total.
-BytesByCategory predicted_bytes(const model::DeviceMemory& memory);
+BytesByCategory predicted_bytes(const model::MemoryPeaks& memory);
 
 // The peak resident set of one process and its accounted parts.
 struct ResidentSummary {
