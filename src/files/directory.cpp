@@ -14,6 +14,11 @@ namespace penstock::files {
 
 namespace fs = std::filesystem;
 
+std::string folder_of(const std::string& file) {
+  const std::string parent = fs::path(file).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
 void flush_directory(const std::string& path) {
   const int descriptor = open(path.empty() ? "." : path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return;

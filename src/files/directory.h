@@ -6,6 +6,8 @@
 
 namespace penstock::files {
 
+std::string folder_of(const std::string& file);  // "." for a bare name
+
 // Makes creations and renames in the directory durable. Best effort: some file systems refuse it.
 void flush_directory(const std::string& path);
 

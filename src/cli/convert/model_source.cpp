@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "files/directory.h"
 #include "files/mapped_file.h"
 #include "files/run_files.h"
 #include "files/tokenizers/byte_tokenizer.h"
@@ -32,9 +33,7 @@ bool is_checkpoint(const fs::path& folder) {
 // The file that describes the model in a folder.
 std::string description_of(const std::string& path) {
   std::error_code error;
-  const bool is_folder = fs::is_directory(path, error);
-  const fs::path parent = fs::path(path).parent_path(), beside = parent.empty() ? fs::path(".") : parent;
-  const fs::path folder = is_folder ? fs::path(path) : beside;
+  const fs::path folder = fs::is_directory(path, error) ? path : files::folder_of(path);
   std::vector<fs::path> candidates{folder / "config.json", folder / files::kRunFile};
   if (is_checkpoint(folder)) candidates.push_back(folder / "../.." / files::kRunFile);
   for (const fs::path& candidate : candidates) {

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "files/directory.h"
 #include "files/run_files.h"
 
 namespace penstock::cli {
@@ -50,7 +51,7 @@ void check_output(const std::string& flag, const std::string& path) {
   if (fs::is_directory(path, error)) throw InputError(said + " is a folder; name a file");
   if (fs::exists(path, error) && !fs::is_regular_file(path, error))
     throw InputError(said + " is not a regular file, and would be replaced by one; name another");
-  const std::string parent = fs::path(path).parent_path(), folder = parent.empty() ? "." : parent;
+  const std::string folder = files::folder_of(path);
   if (!fs::is_directory(folder, error))
     throw InputError(said + ": there is no folder \"" + printable(folder, 500) + "\"");
   if (access(folder.c_str(), W_OK) != 0)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/profile/profile_machine.h"
 
-#include <filesystem>
 #include <iostream>
 #include <optional>
 
@@ -18,19 +17,13 @@
 #include "comm/launcher.h"
 #include "comm/mpi.h"
 #include "files/atomic_file.h"
+#include "files/directory.h"
 #include "nn/kernels/matmul.h"
 #include "run/hardware_file.h"
 #include "train/machine.h"
 
 namespace penstock::cli {
 namespace {
-
-namespace fs = std::filesystem;
-
-std::string folder_of(const std::string& file) {
-  const std::string parent = fs::path(file).parent_path();
-  return parent.empty() ? "." : parent;
-}
 
 // Upper bound per core: with more, threads wait for a core longer than a measurement lasts.
 constexpr int kMostOnCore = 16;
@@ -77,7 +70,7 @@ MeasureOptions options_of(const ProfileFlags& flags, int ranks) {
           .quick = flags.quick,
           .threads = threads_of(flags, ranks),
           .budget = flags.budget,
-          .disk_folder = folder_of(flags.out)};
+          .disk_folder = files::folder_of(flags.out)};
 }
 
 void say(const std::string& what) { std::cerr << "profile   " + what + "\n" << std::flush; }

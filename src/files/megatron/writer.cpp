@@ -2,9 +2,9 @@
 #include "files/megatron/writer.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "base/error.h"
+#include "files/directory.h"
 
 namespace penstock::files {
 namespace {
@@ -14,12 +14,6 @@ constexpr std::size_t kLengths = 1 << 18;  // entries per write
 constexpr Bytes kLengthBytes = sizeof(std::int32_t);
 constexpr std::int32_t kGoesOn = std::int32_t{1} << 31;  // flag in a length: the document continues
 
-// The directory of the output, which needs the space anyway.
-std::string folder_of(const std::string& prefix) {
-  const std::string folder = std::filesystem::path(prefix).parent_path().string();
-  return folder.empty() ? "." : folder;
-}
-
 }  // namespace
 
 MegatronWriter::MegatronWriter(const std::string& prefix, TokenType type, std::int64_t longest_sequence)
@@ -27,7 +21,7 @@ MegatronWriter::MegatronWriter(const std::string& prefix, TokenType type, std::i
       longest_sequence_(longest_sequence),
       bin_(prefix + ".bin"),
       idx_(prefix + ".idx"),
-      lengths_(folder_of(prefix), prefix + ".idx", 0) {}
+      lengths_(folder_of(prefix), prefix + ".idx", 0) {}  // the output's folder needs the space anyway
 
 void MegatronWriter::add(std::span<const std::byte> tokens) {
   const std::int64_t size = size_of(type_);
