@@ -23,6 +23,7 @@ std::vector<fs::path>& homes() {
 
 enum class Searched : bool { FromAnywhere, All };  // folders independent of the working directory, or all
 
+// In order of precedence.
 std::vector<fs::path> folders(const std::string& kind, const std::string& beside,
                               Searched searched = Searched::All) {
   std::error_code ignored;
@@ -35,24 +36,28 @@ std::vector<fs::path> folders(const std::string& kind, const std::string& beside
   return all;
 }
 
+// Each folder, followed by the one in it for descriptions of published runs.
+std::vector<fs::path> with_published(const std::vector<fs::path>& folders) {
+  std::vector<fs::path> all;
+  for (const fs::path& folder : folders) all.insert(all.end(), {folder, folder / "published"});
+  return all;
+}
+
 // Finds the file of a bare name in the first folder that has it.
 std::optional<std::string> file_of_name(const std::vector<fs::path>& among, const std::string& name) {
-  for (const fs::path& folder : among) {
-    for (const fs::path& file : {folder / (name + ".toml"), folder / "published" / (name + ".toml")}) {
-      if (fs::is_regular_file(file)) return file.lexically_normal().string();
-    }
+  for (const fs::path& folder : with_published(among)) {
+    const fs::path file = folder / (name + ".toml");
+    if (fs::is_regular_file(file)) return file.lexically_normal().string();
   }
   return {};
 }
 
 std::vector<std::string> known_names(const std::string& kind, const std::string& beside) {
   std::vector<std::string> names;
-  for (const fs::path& among : folders(kind, beside)) {
-    for (const fs::path& folder : {among, among / "published"}) {
-      if (!fs::is_directory(folder)) continue;
-      for (const auto& entry : fs::directory_iterator(folder)) {
-        if (entry.path().extension() == ".toml") names.push_back(entry.path().stem());
-      }
+  for (const fs::path& folder : with_published(folders(kind, beside))) {
+    if (!fs::is_directory(folder)) continue;
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      if (entry.path().extension() == ".toml") names.push_back(entry.path().stem());
     }
   }
   std::sort(names.begin(), names.end());
