@@ -3,13 +3,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 #include <utility>
 
 #include "base/error.h"
-#include "comm/backoff.h"
 #include "comm/device_messages.h"
 #include "comm/message_notes.h"
+#include "comm/polled_wait.h"
 #include "comm/reduce.h"
 
 namespace penstock::comm {
@@ -200,26 +199,16 @@ std::byte* ShareLane::room_of(const Operation& operation, int slot, int peer) co
 }
 
 void ShareLane::wait(Ticket ticket, const std::function<bool()>& meanwhile) {
-  Deadline deadline(timeout_);
-  Backoff backoff;
-  std::optional<WaitScope> waiting;
-  std::int64_t before = 0;  // progress of the message that is waited for
-  while (!done(ticket)) {
+  const auto advance_all = [&] {
     bool moved = advance();
     if (!done(ticket) && meanwhile) moved |= as_part_of(std::string(operations_.front().name), meanwhile);
-    if (moved) {
-      waiting.reset();
-      deadline.restart();
-      backoff.restart();
-      continue;
-    }
+    return moved;
+  };
+  const auto awaited = [&] {
     const auto& [request, message] = pieces_.front().parts.front();
-    if (!waiting) waiting.emplace(message);
-    if (const std::int64_t now = request.progress(); std::exchange(before, now) != now) deadline.restart();
-    if (deadline.passed())
-      throw RunError(operations_.front().name + ": " + timed_out(message, timeout_).what());
-    backoff.pause();
-  }
+    return Awaited{message, operations_.front().name, request.progress()};
+  };
+  advance_until([&] { return done(ticket); }, advance_all, awaited, timeout_);
 }
 
 }  // namespace penstock::comm

@@ -13,9 +13,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/units.h"
-#include "comm/backoff.h"
 #include "comm/message.h"
-#include "comm/message_notes.h"
+#include "comm/polled_wait.h"
 #include "comm/polling.h"
 #include "nn/groups/tensor_bytes.h"
 #include "nn/kernels/boundary.h"
@@ -204,24 +203,13 @@ void ExchangeServer::reply(const Job& job) {
 void ExchangeServer::drain() {
   if (std::exchange(drained_, true)) return;
   for (const int partner : partners_) announce(partner, kEnd, Pass::Forward);
-  comm::Deadline deadline(timeout_);
-  comm::Backoff backoff;
-  std::optional<comm::WaitScope> waiting;
-  const auto asking = [&] { return std::ranges::find(owners_, false, &Owner::ended); };
-  while (asking() != owners_.end() || !jobs_.empty() || !replying_.empty() || !asking_.empty()) {
-    if (serve()) {
-      waiting.reset();
-      deadline.restart();
-      backoff.restart();
-      continue;
-    }
-    const comm::Message& message = unfinished();
-    if (!waiting) waiting.emplace(message);
-    if (deadline.passed())
-      throw RunError("the end of context exchange: " +
-                     std::string(comm::timed_out(message, timeout_).what()));
-    backoff.pause();
-  }
+  const auto done = [this] {
+    return std::ranges::all_of(owners_, &Owner::ended) && jobs_.empty() && replying_.empty() &&
+           asking_.empty();
+  };
+  const auto awaited = [this] { return comm::Awaited{unfinished(), "the end of context exchange"}; };
+  comm::advance_until(
+      done, [this] { return serve(); }, awaited, timeout_);
 }
 
 // Of a device that may still send requests, or has not received its reply.
