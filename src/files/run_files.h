@@ -27,6 +27,10 @@ inline constexpr const char* kPositionsText = "positions.txt";  // the collected
 inline constexpr const char* kToken = "token";  // "token-3" of rank 3: do all see one directory?
 inline constexpr const char* kLock = "lock";    // held while a run uses the directory
 
+// Suffixes.
+inline constexpr const char* kDamaged = ".damaged";  // a file or checkpoint that a resumed run set aside
+inline constexpr const char* kPartial = ".partial";  // a checkpoint that is being written or removed
+
 inline constexpr std::size_t kLongestRecord = std::size_t{1} << 32;  // bytes of a file that is read whole
 
 }  // namespace penstock::files

@@ -103,10 +103,10 @@ std::string attempts_before(const std::string& directory, const Recorded& record
   const std::string path = path_in(directory, files::kAttempts);
   const std::string text = files::read_text_if_there(path, files::kLongestRecord).value_or("");
   if (text.empty() || has_attempts(text)) return text;
+  const std::string aside = path + files::kDamaged;
   std::error_code error;
-  fs::rename(path, path + ".damaged", error);
-  tell(path + " is damaged: earlier attempts are not counted" +
-       (error ? "" : "; it is kept as " + path + ".damaged"));
+  fs::rename(path, aside, error);
+  tell(path + " is damaged: earlier attempts are not counted" + (error ? "" : "; it is kept as " + aside));
   return {};
 }
 

@@ -24,7 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kLongestFacts = std::size_t{1} << 28;
-constexpr std::string_view kPartial = ".partial";
 
 // Empty if the directory does not exist; throws InputError if it exists but cannot be read.
 std::vector<std::string> entries_of(const std::string& directory) {
@@ -105,14 +104,14 @@ std::vector<std::int64_t> CheckpointDirectory::steps() const {
 
 void CheckpointDirectory::clear_partial() const {
   for (const std::string& name : entries_of(path_)) {
-    if (name.ends_with(kPartial)) files::remove_all(inside(path_, name));
+    if (name.ends_with(files::kPartial)) files::remove_all(inside(path_, name));
   }
 }
 
 void CheckpointDirectory::set_aside_after(std::int64_t step) const {
   for (const std::int64_t later : steps()) {
     if (later <= step) continue;
-    const std::string aside = of_step(later) + ".damaged";
+    const std::string aside = of_step(later) + files::kDamaged;
     files::remove_all(aside);
     if (files::file_system().rename(of_step(later), aside) != 0) {
       files::fail_to("cannot be renamed", of_step(later));

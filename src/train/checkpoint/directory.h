@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "files/run_files.h"
 #include "run/run.h"
 #include "train/checkpoint/facts.h"
 
@@ -19,7 +20,7 @@ class CheckpointDirectory {
 
   const std::string& path() const { return path_; }
   std::string of_step(std::int64_t step) const;
-  std::string partial(std::int64_t step) const { return of_step(step) + ".partial"; }
+  std::string partial(std::int64_t step) const { return of_step(step) + files::kPartial; }
 
   // Steps of the checkpoints with a final name, ascending, not validated. Empty if the directory does not
   // exist.

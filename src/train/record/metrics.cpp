@@ -15,6 +15,7 @@
 #include "files/atomic_file.h"
 #include "files/file_system.h"
 #include "files/mapped_file.h"
+#include "files/run_files.h"
 #include "files/strict_json.h"
 
 namespace penstock::train {
@@ -71,7 +72,7 @@ KeptLines lines_until(std::string_view text, const std::string& path, std::int64
 
 // Keeps the file as it was, for a user who knows better; says so.
 std::string kept_damaged(const std::string& path) {
-  const std::string copy = path + ".damaged";
+  const std::string copy = path + files::kDamaged;
   std::error_code error;
   std::filesystem::copy_file(path, copy, std::filesystem::copy_options::overwrite_existing, error);
   return error ? std::string() : "; the file as it was is kept as " + copy;

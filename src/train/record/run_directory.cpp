@@ -43,7 +43,7 @@ bool has_a_step(const std::string& path) {
   // Any checkpoint counts except partial ones, step-000050.partial.
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(fs::path(path) / files::kCheckpoints, none)) {
-    if (entry.path().extension() != ".partial") return true;
+    if (entry.path().extension() != files::kPartial) return true;
   }
   return false;
 }
