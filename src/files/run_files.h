@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// File names of a run directory (docs/files.md describes each).
+// The files of a run directory (docs/files.md describes each).
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <ranges>
 
 namespace penstock::files {
 
@@ -26,6 +28,44 @@ inline constexpr const char* kPositions = "positions";     // a directory of ans
 inline constexpr const char* kPositionsText = "positions.txt";  // the collected answers to the last request
 inline constexpr const char* kToken = "token";  // "token-3" of rank 3: do all see one directory?
 inline constexpr const char* kLock = "lock";    // held while a run uses the directory
+
+// What the program does with an entry of a run directory, besides writing it.
+struct RunEntry {
+  const char* name;
+  bool folder = false;
+  bool listed = false;  // named at the end of a run
+  bool read = false;    // by commands that are given the directory
+  bool locked = false;  // written only by the holder of the lock, through a ".part-" file
+  bool ending = false;  // of a run's end; outdated once the run goes on
+};
+
+// In the order of messages. "token-3" is missing: it has no fixed name.
+inline constexpr std::array<RunEntry, 19> kRunEntries{{
+    {.name = kRunFile, .listed = true, .read = true, .locked = true},
+    {.name = kSchedule, .listed = true, .read = true, .locked = true},
+    {.name = kMetrics, .listed = true, .read = true, .locked = true},
+    {.name = kSummary, .listed = true, .read = true, .locked = true, .ending = true},
+    {.name = kWeights, .listed = true, .read = true, .locked = true, .ending = true},
+    {.name = kCheckpoints, .folder = true, .listed = true},
+    {.name = kProfile, .listed = true, .read = true, .locked = true, .ending = true},
+    {.name = kProgram, .listed = true, .read = true, .locked = true, .ending = true},
+    {.name = kDocuments, .listed = true, .read = true, .locked = true, .ending = true},
+    {.name = kTimeline, .listed = true, .read = true, .locked = true, .ending = true},
+    {.name = kTrace, .listed = true, .ending = true},
+    {.name = kReport},
+    {.name = kNumber, .locked = true},
+    {.name = kStopRequest},
+    {.name = kAttempts, .read = true},
+    {.name = kWhereRequest},
+    {.name = kPositions, .folder = true},
+    {.name = kPositionsText},
+    {.name = kLock},
+}};
+
+// The entries of one kind: entries_that(&RunEntry::read).
+constexpr auto entries_that(bool RunEntry::*are) {
+  return kRunEntries | std::views::filter(are) | std::views::transform(&RunEntry::name);
+}
 
 // Suffixes.
 inline constexpr const char* kDamaged = ".damaged";  // a file or checkpoint that a resumed run set aside

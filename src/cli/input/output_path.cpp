@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -28,16 +27,11 @@ bool is_one_file(const std::string& a, const std::string& b) {
   return fs::weakly_canonical(a, error) == fs::weakly_canonical(b, error);
 }
 
-// Files of a run that commands may read from its directory.
-constexpr std::array kOfRun{files::kRunFile,  files::kSchedule, files::kMetrics,   files::kSummary,
-                            files::kProfile,  files::kProgram,  files::kDocuments, files::kTimeline,
-                            files::kAttempts, files::kWeights};
-
 bool is_read_from(const std::string& input, const std::string& output) {
   if (is_one_file(output, input)) return true;
   std::error_code error;
   return !output.empty() && fs::is_directory(input, error) &&
-         std::ranges::any_of(kOfRun, [&](const char* name) {
+         std::ranges::any_of(files::entries_that(&files::RunEntry::read), [&](const char* name) {
            return is_one_file(output, (fs::path(input) / name).string());
          });
 }

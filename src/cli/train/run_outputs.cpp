@@ -26,9 +26,7 @@ namespace {
 // Lists the files that exist; the timeline's are missing if no step was left to do.
 std::string list_outputs(const train::RunDirectory& directory) {
   std::vector<std::string> names;
-  for (const char* name : {files::kRunFile, files::kSchedule, files::kMetrics, files::kSummary,
-                           files::kWeights, files::kCheckpoints, files::kProfile, files::kProgram,
-                           files::kDocuments, files::kTimeline, files::kTrace}) {
+  for (const char* name : files::entries_that(&files::RunEntry::listed)) {
     if (std::filesystem::exists(directory.file(name))) names.emplace_back(name);
   }
   const std::string report = directory.report();

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -51,12 +50,9 @@ bool has_a_step(const std::string& path) {
 // A run replaces its files; it must not replace a user's folder.
 void refuse_folders(const std::string& path) {
   std::error_code error;
-  for (const char* name :
-       {files::kRunFile, files::kSchedule, files::kMetrics, files::kSummary, files::kWeights, files::kProfile,
-        files::kProgram, files::kDocuments, files::kTimeline, files::kTrace, files::kReport, files::kNumber,
-        files::kStopRequest, files::kAttempts, files::kWhereRequest, files::kPositionsText, files::kLock}) {
-    if (fs::is_directory(fs::path(path) / name, error))
-      fail(path, "has a folder " + std::string(name) +
+  for (const files::RunEntry& entry : files::kRunEntries) {
+    if (!entry.folder && fs::is_directory(fs::path(path) / entry.name, error))
+      fail(path, "has a folder " + std::string(entry.name) +
                      ", where a run has a file; move it away, or name another directory");
   }
 }
@@ -101,14 +97,12 @@ void remove_traces(const std::string& path, const std::string& schedule_file) {
 
 // Removes what killed runs left of files that only the lock's holder writes (files/atomic_file.h).
 void remove_unfinished_files(const std::string& path) {
-  constexpr std::array<std::string_view, 10> written{
-      files::kDocuments, files::kRunFile,  files::kSchedule, files::kSummary, files::kWeights,
-      files::kProgram,   files::kTimeline, files::kProfile,  files::kMetrics, files::kNumber};
+  auto written = files::entries_that(&files::RunEntry::locked);
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(path, none)) {
     const std::string name = entry.path().filename().string();
     const std::size_t end = name.rfind(".part-");
-    if (end != std::string::npos && std::ranges::count(written, std::string_view(name).substr(0, end)) > 0)
+    if (end != std::string::npos && std::ranges::count(written, name.substr(0, end)) > 0)
       files::remove_all(entry.path().string());
   }
 }
@@ -164,9 +158,7 @@ void RunDirectory::check(const std::string& path, RunStart start, const std::str
 std::string RunDirectory::file(std::string_view name) const { return (fs::path(path_) / name).string(); }
 
 void RunDirectory::forget_end() const {
-  for (const char* record : {files::kSummary, files::kWeights, files::kProgram, files::kTimeline,
-                             files::kDocuments, files::kProfile, files::kTrace})
-    files::remove_all(file(record));
+  for (const char* record : files::entries_that(&files::RunEntry::ending)) files::remove_all(file(record));
 }
 
 void RunDirectory::refuse_unless(const std::string& path, RunStart start) {
