@@ -225,14 +225,23 @@ class Ledger {
   std::set<std::pair<int, int>> begun_;  // (stage, micro-batch) whose backward has begun
 };
 
+constexpr std::array<std::pair<std::string_view, model::Category>, kHeldKinds> kKinds{{
+    {"records", model::Category::Activations},
+    {"weight_records", model::Category::WeightRecords},
+    {"kv_gradients", model::Category::KvGradients},
+    {"queues", model::Category::Transfers},
+    {"buffers", model::Category::Transfers},
+    {"logits", model::Category::Logits},
+    {"transient", model::Category::Transient},
+    {"weights", model::Category::Weights},
+    {"gradients", model::Category::Gradients},
+}};
+
 }  // namespace
 
-std::string_view name_of(Held held) {
-  constexpr std::array<std::string_view, kHeldKinds> names{"records",   "weight_records", "kv_gradients",
-                                                           "queues",    "buffers",        "logits",
-                                                           "transient", "weights",        "gradients"};
-  return names[static_cast<std::size_t>(held)];
-}
+std::string_view name_of(Held held) { return kKinds[static_cast<std::size_t>(held)].first; }
+
+model::Category category_of(Held held) { return kKinds[static_cast<std::size_t>(held)].second; }
 
 Bytes total(const HeldBytes& bytes) { return std::accumulate(bytes.begin(), bytes.end(), Bytes{0}); }
 

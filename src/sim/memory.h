@@ -8,11 +8,13 @@
 #include <string_view>
 #include <vector>
 
+#include "model/memory/category.h"
 #include "schedule/timeline.h"
 #include "sim/costs/costs.h"
 
 namespace penstock::sim {
 
+// What holds memory during a step. Finer than the categories of predictions and measurements (category_of).
 enum class Held : std::uint8_t {
   Records,  // from the start of F to the end of B or I; the offloaded part is not counted from the start of
             // the compute op that waits for the OFFLOAD to the issue of the RELOAD
@@ -31,6 +33,7 @@ enum class Held : std::uint8_t {
 };
 inline constexpr int kHeldKinds = 9;
 std::string_view name_of(Held held);  // "records", "weight_records", ..., "gradients"
+model::Category category_of(Held held);
 
 using HeldBytes = std::array<Bytes, kHeldKinds>;  // [category]
 Bytes total(const HeldBytes& bytes);

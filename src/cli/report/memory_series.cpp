@@ -23,29 +23,6 @@ void append(report::MemorySeries& series, Seconds time, const ByCategory& bytes)
   for (std::size_t i = 0; i < bytes.size(); ++i) series.bytes[i].push_back(bytes[i]);
 }
 
-model::Category category_of(sim::Held category) {
-  switch (category) {
-    case sim::Held::Records:
-      return model::Category::Activations;
-    case sim::Held::WeightRecords:
-      return model::Category::WeightRecords;
-    case sim::Held::KvGradients:
-      return model::Category::KvGradients;
-    case sim::Held::Logits:
-      return model::Category::Logits;
-    case sim::Held::Queues:
-    case sim::Held::Buffers:
-      return model::Category::Transfers;
-    case sim::Held::Transient:
-      return model::Category::Transient;
-    case sim::Held::Weights:
-      return model::Category::Weights;
-    case sim::Held::Gradients:
-      return model::Category::Gradients;
-  }
-  return model::Category::Transient;
-}
-
 }  // namespace
 
 report::MemorySeries predicted_series(const sim::MemoryUse& memory, const model::MemoryPeaks* standing) {
@@ -62,7 +39,7 @@ report::MemorySeries predicted_series(const sim::MemoryUse& memory, const model:
       bytes[static_cast<std::size_t>(model::Category::Transfers)] = standing->buffers;
     }
     for (std::size_t i = 0; i < sample.bytes.size(); ++i) {
-      bytes[static_cast<std::size_t>(category_of(static_cast<sim::Held>(i)))] += sample.bytes[i];
+      bytes[static_cast<std::size_t>(sim::category_of(static_cast<sim::Held>(i)))] += sample.bytes[i];
     }
     append(series, sample.time, bytes);
   }
