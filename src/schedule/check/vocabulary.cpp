@@ -2,7 +2,6 @@
 #include "schedule/check/vocabulary.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <string>
 #include <tuple>
@@ -13,11 +12,9 @@
 namespace penstock::schedule {
 namespace {
 
-constexpr std::array kOnStageZero{OpKind::ReceiveEmbedding, OpKind::SendEmbeddingGradient};
-constexpr std::array kElsewhere{OpKind::SendEmbedding, OpKind::ReceiveEmbeddingGradient,
-                                OpKind::EmbeddingGradient};
-
-bool is_on_stage_zero(OpKind kind) { return std::ranges::find(kOnStageZero, kind) != kOnStageZero.end(); }
+bool is_on_stage_zero(OpKind kind) {
+  return kind == OpKind::ReceiveEmbedding || kind == OpKind::SendEmbeddingGradient;
+}
 
 class Vocabulary {
  public:
@@ -61,9 +58,9 @@ class Vocabulary {
     if (!findings_.full()) findings_.add(table_.located(rule, cell, reason));
   }
 
-  void tell_missing(OpKind kind, int device, const Key& key, int stage) {
+  void tell_missing(OpKind kind, int device, const Key& key) {
     if (findings_.full()) return;
-    const Op absent{.key = key.at_stage(stage), .kind = kind};
+    const Op absent{.key = key.at_stage(stage_of(kind)), .kind = kind};
     findings_.add({Rule::Missing,
                    device,
                    -1,
@@ -73,14 +70,14 @@ class Vocabulary {
   }
 
   int last_stage() const { return table_.units().extent().stages - 1; }
+  int stage_of(OpKind kind) const { return kind == OpKind::VocabularyLoss ? last_stage() : 0; }
 
   void enter(const Op& op, int device, Cell cell) {
-    const bool visit = op.kind == OpKind::VocabularyLoss;
-    const int stage = visit ? last_stage() : 0;
+    const int stage = stage_of(op.kind);
     const bool known = table_.units().extent().contains(op.key);
     if (!known || op.key.stage != stage)
       return tell(Rule::Range, cell, " names an action that is not of stage " + std::to_string(stage));
-    if (!visit && !is_in_place(op, device, cell)) return;
+    if (op.kind != OpKind::VocabularyLoss && !is_in_place(op, device, cell)) return;
     const int other = is_embedding_transfer(op.kind) ? op.peer : -1;
     const auto [place, first] = seen_.try_emplace(entry_of(op.kind, device, other, op.key), cell);
     if (!first)
@@ -99,21 +96,22 @@ class Vocabulary {
     return with_home;
   }
 
-  Cell seen(OpKind kind, int device, int other, const Key& key) const {
+  // Returns kNoCell after a finding if the device lacks the op.
+  Cell require(OpKind kind, int device, int other, const Key& key) {
     const auto found = seen_.find(entry_of(kind, device, other, key));
-    return found == seen_.end() ? kNoCell : found->second;
+    if (found != seen_.end()) return found->second;
+    tell_missing(kind, device, key);
+    return kNoCell;
   }
 
   void judge_visits(const Key& key) {
     const int home = table_.home(key.at_stage(last_stage()));
     const TableEntry& unit = table_.units().unit(key.at_stage(last_stage()));
     for (int device = 0; device < table_.program().device_count(); ++device) {
-      const Cell visit = seen(OpKind::VocabularyLoss, device, -1, key);
-      if (visit == kNoCell) {
-        tell_missing(OpKind::VocabularyLoss, device, key, last_stage());
-      } else if (device == home && (visit < unit.forward || visit > unit.gradient())) {
+      const Cell visit = require(OpKind::VocabularyLoss, device, -1, key);
+      if (visit == kNoCell || device != home) continue;
+      if (visit < unit.forward || visit > unit.gradient())
         tell(Rule::Order, visit, " does not come between the last stage's forward and backward");
-      }
     }
   }
 
@@ -122,17 +120,14 @@ class Vocabulary {
     const TableEntry& unit = table_.units().unit(key);
     for (int device = 0; device < table_.program().device_count(); ++device) {
       if (device == home) continue;
-      for (const OpKind kind : kOnStageZero) {
-        if (seen(kind, home, device, key) == kNoCell) tell_missing(kind, home, key, 0);
-      }
-      for (const OpKind kind : kElsewhere) {
-        const int other = is_embedding_transfer(kind) ? home : -1;
-        if (seen(kind, device, other, key) == kNoCell) tell_missing(kind, device, key, 0);
-      }
-      need_done(seen(OpKind::ReceiveEmbedding, home, device, key), unit.forward);
-      need_done(unit.gradient(), seen(OpKind::SendEmbeddingGradient, home, device, key));
-      need_done(seen(OpKind::ReceiveEmbeddingGradient, device, home, key),
-                seen(OpKind::EmbeddingGradient, device, -1, key));
+      const Cell embedding = require(OpKind::ReceiveEmbedding, home, device, key);
+      const Cell gradient = require(OpKind::SendEmbeddingGradient, home, device, key);
+      require(OpKind::SendEmbedding, device, home, key);
+      const Cell arrived = require(OpKind::ReceiveEmbeddingGradient, device, home, key);
+      const Cell used = require(OpKind::EmbeddingGradient, device, -1, key);
+      need_done(embedding, unit.forward);
+      need_done(unit.gradient(), gradient);
+      need_done(arrived, used);
     }
   }
 
