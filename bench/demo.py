@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What ./dev demo prints, shortened for the README: of the progress the first line, one with an evaluation after half of the
-steps and the last; the memory table at the end without the processes; of the sample the first lines. Runs are called run-1.
+steps and the last; the memory table at the end without the processes; no sample. Runs are called run-1.
 
 Usage: bench/demo.py   (from the root of the repository)
 """
@@ -9,7 +9,6 @@ import subprocess
 import sys
 
 NAMED = ("model ", "step  ", "schedule ", "machine ", "trained ", "held out ", "files ", "report ", "next ")
-SAMPLE_LINES = 4
 
 
 def progress_of(lines):
@@ -22,18 +21,14 @@ def progress_of(lines):
 def shortened(lines):
     progress = progress_of(lines)
     table = max(i for i, line in enumerate(lines) if line.startswith("memory "))
-    part = ""
+    of_table = False
     for number, line in enumerate(lines):
-        if re.match(r"\w", line) and (line.startswith(NAMED) or line.startswith(("memory ", "sample ")) or line in progress):
-            part = line.split()[0] if line.startswith(("memory ", "sample ")) else ""
-            sample_left = SAMPLE_LINES
-            if part != "memory" or number == table:
+        if re.match(r"\w", line):
+            of_table = number == table
+            if of_table or line.startswith(NAMED) or line in progress:
                 yield line
-        elif part == "memory" and number > table and not line.startswith("  process "):
+        elif of_table and not line.startswith("  process "):
             yield line
-        elif part == "sample" and sample_left:
-            sample_left -= 1
-            yield line if sample_left else "..."
 
 
 def main():

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files, functions and folders of src/ stay small.
+// Files, functions and folders of src/ stay small, and so does the README.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostLines = 350, kMostLinesOfAFunction = 40;
+constexpr int kMostLines = 350, kMostLinesOfAFunction = 40, kReadmeLines = 120;
 constexpr double kMostLongFunctions = 0.002;  // of all functions
 constexpr std::size_t kMostPairs = 22;        // of header and source, in one folder
 
@@ -76,6 +76,11 @@ TEST(Sizes, NoFileIsLong) {
   for_each_source([](const fs::path& path, const std::string& code) {
     EXPECT_LE(std::ranges::count(code, '\n'), kMostLines) << path;
   });
+}
+
+TEST(Sizes, TheReadmeIsShort) {
+  std::ifstream file(fs::path(PENSTOCK_SOURCE_DIR) / "README.md");
+  EXPECT_LT(std::count(std::istreambuf_iterator<char>(file), {}, '\n'), kReadmeLines);
 }
 
 TEST(Sizes, HardlyAnyFunctionIsLong) {
