@@ -11,7 +11,7 @@ namespace penstock::plan {
 namespace {
 
 // On a CPU, host and device share the same memory.
-bool is_processor(const Cluster& cluster) { return cluster.hardware.device.backend == "cpu"; }
+bool is_cpu(const Cluster& cluster) { return cluster.hardware.device.backend == "cpu"; }
 
 std::int64_t ranks_of_a_node(const Cluster& cluster) {
   return std::min(cluster.gpus, cluster.hardware.node.gpus);
@@ -50,7 +50,7 @@ double of_fullest_ranks(const model::MemoryTable& devices, std::int64_t ranks_pe
 }  // namespace
 
 double bytes_on_a_host(const Workload& workload, const Cluster& cluster, const Candidate& candidate) {
-  const bool tensors = is_processor(cluster);
+  const bool tensors = is_cpu(cluster);
   if (candidate.layout.offload <= 0 && !tensors) return 0;
   return of_fullest_ranks(
       candidate.predicted.empty() ? devices_at_ends(workload, cluster, candidate) : candidate.predicted,
@@ -60,7 +60,7 @@ double bytes_on_a_host(const Workload& workload, const Cluster& cluster, const C
 double bytes_of_a_host(const Cluster& cluster) {
   const sim::Device& device = cluster.hardware.device;
   const sim::Node& node = cluster.hardware.node;
-  if (!is_processor(cluster)) return node.host_memory_gb * 1e9;
+  if (!is_cpu(cluster)) return node.host_memory_gb * 1e9;
   const double ranks = as_double(node.gpus);
   return (std::max(node.host_memory_gb, ranks * device.memory_gb) - ranks * device.reserved_gb) * 1e9;
 }

@@ -72,7 +72,7 @@ struct Measurements {
 
 // Description of the machine, for the file.
 struct MachineFacts {
-  std::string description;  // processor, instructions; or the GPU
+  std::string description;  // CPU, instructions; or the GPU
   int ranks = 1;            // on this machine
   int elsewhere = 0;        // on other machines, measured together with these
   int threads = 1;          // per rank

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operands that take turns. A training step returns to a tensor after many others have evicted it from the
-// processor's caches; measured repeatedly on the same operands, a kernel seems up to twice as fast.
+// CPU's caches; measured repeatedly on the same operands, a kernel seems up to twice as fast.
 #pragma once
 
 #include <algorithm>

@@ -23,7 +23,7 @@ long preemptions() {
 }  // namespace
 
 Sample measure(const std::function<void()>& work, const Effort& effort) {
-  const bool on_processor = backend::compute_device().is_cpu();
+  const bool on_cpu = backend::compute_device().is_cpu();
   backend::DeviceClock clock;
   clock.restart();
   std::vector<Seconds> repeats;
@@ -33,7 +33,7 @@ Sample measure(const std::function<void()>& work, const Effort& effort) {
   // Short work on a GPU is issued ahead, as in training.
   constexpr int kAhead = 8;
   constexpr Seconds kShort = 2e-3;
-  const bool ahead = !on_processor && warm_up && clock.seconds(backend::moment_now()) < kShort;
+  const bool ahead = !on_cpu && warm_up && clock.seconds(backend::moment_now()) < kShort;
   const int calls = ahead ? kAhead : 1;
   const Seconds began = steady_seconds();
   const auto wanted = [&] {
@@ -44,12 +44,12 @@ Sample measure(const std::function<void()>& work, const Effort& effort) {
   };
   while (wanted()) {
     const long before = preemptions();
-    const Seconds processor = processor_seconds_of_this_thread();
+    const Seconds own_before = processor_seconds_of_this_thread();
     clock.restart();
     for (int call = 0; call < calls; ++call) work();
     const Seconds seconds = clock.seconds(backend::moment_now()) / calls;
-    const Seconds own = (processor_seconds_of_this_thread() - processor) / calls;
-    const bool disturbed = on_processor && preemptions() != before;
+    const Seconds own = (processor_seconds_of_this_thread() - own_before) / calls;
+    const bool disturbed = on_cpu && preemptions() != before;
     sample.disturbed += disturbed;
     repeats.push_back(disturbed ? std::min(seconds, own) : seconds);
   }

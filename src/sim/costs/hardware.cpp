@@ -18,7 +18,7 @@ void describe_device(Device& device, OptionTable& table) {
   table.push_back({section, "name", &device.name, "Name of the machine."});
   table.push_back(
       {section, "published_as", &device.published_as, "Prefixes of its names in tables of published runs."});
-  table.push_back({section, "backend", &device.backend, "Device that computes: processor or GPU.",
+  table.push_back({section, "backend", &device.backend, "Device that computes: CPU or GPU.",
                    one_of({"cpu", "cuda"})});
   table.push_back({section, "peak", &device.peak, "Peak rate that MFU refers to.", one_of({"bf16", "f32"})});
   table.push_back(

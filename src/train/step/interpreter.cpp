@@ -109,7 +109,7 @@ void Interpreter::execute(std::uint32_t index) {
   const schedule::Lane lane = schedule::lane_of(list_.ops[index].kind);
   if (lane == schedule::Lane::CopyOut || lane == schedule::Lane::CopyIn) times_.forget(index);
   if (lane != schedule::Lane::Compute && lane != schedule::Lane::Collective) return;
-  // The processor's time on work that a GPU does says nothing of it.
+  // The CPU's time says nothing about work that a GPU does.
   if (backend::compute_device().is_cpu())
     result_.processor_seconds[index] = own_processor_time() - processor_began_;
   times_.end(index);
