@@ -17,10 +17,10 @@ nlohmann::json parse_strictly(std::string_view text, std::string_view origin, st
 bool is_nested_beyond(std::string_view text, int deepest);
 
 // Parses the whole text as one JSON value. Returns a discarded value for invalid JSON and for nesting beyond
-// `deepest` levels, since the library copies and prints values by recursion.
+// 16 levels, since the library copies and prints values by recursion.
 template <class Json = nlohmann::json>
-Json parse_or_discard(std::string_view text, int deepest = 16) {
-  if (is_nested_beyond(text, deepest)) return Json(Json::value_t::discarded);
+Json parse_or_discard(std::string_view text) {
+  if (is_nested_beyond(text, 16)) return Json(Json::value_t::discarded);
   return Json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 

@@ -30,9 +30,9 @@ Entry parse_entry(const std::string& text, const char* key, std::int64_t count) 
   return {*first, *last, model::parse_policy_text(policy, std::string(key) + " policy")};
 }
 
-model::KeepSet common_policy(const MemoryOptions& options, model::Policy automatic) {
+model::KeepSet common_policy(const MemoryOptions& options) {
   if (options.keep.empty())
-    return keep_of(options.policy == "auto" ? automatic : model::parse_policy(options.policy));
+    return keep_of(options.policy == "auto" ? model::Policy::None : model::parse_policy(options.policy));
   if (options.policy != "none") {
     throw InputError("memory.policy = " + json_quote(options.policy) +
                      " and memory.keep are both given; leave one out");
@@ -43,10 +43,9 @@ model::KeepSet common_policy(const MemoryOptions& options, model::Policy automat
 }  // namespace
 
 std::vector<model::KeepSet> layer_policies(const MemoryOptions& options,
-                                           const std::vector<model::LayerRange>& stages, bool sliced,
-                                           model::Policy automatic) {
+                                           const std::vector<model::LayerRange>& stages, bool sliced) {
   const auto layers = static_cast<std::size_t>(stages.back().first + stages.back().count);
-  std::vector<model::KeepSet> keep(layers, common_policy(options, automatic));
+  std::vector<model::KeepSet> keep(layers, common_policy(options));
   const auto set = [&](std::int64_t first, std::int64_t count, model::KeepSet kept) {
     for (std::int64_t layer = first; layer < first + count; ++layer) {
       keep[layer] = kept;

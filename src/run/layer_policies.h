@@ -11,10 +11,9 @@
 namespace penstock::run {
 
 // Entries of memory.stages and memory.layers are "first-last: policy" or "number: policy", counted from 0;
-// later entries win. With slices every layer also keeps kv, as the cache. policy = "auto" means `automatic`.
-// Throws InputError with the key, the entry and the valid form.
+// later entries win. With slices every layer also keeps kv, as the cache. policy = "auto" counts as none
+// until it is resolved (resolve/choose.h). Throws InputError with the key, the entry and the valid form.
 std::vector<model::KeepSet> layer_policies(const MemoryOptions& options,
-                                           const std::vector<model::LayerRange>& stages, bool sliced,
-                                           model::Policy automatic = model::Policy::None);
+                                           const std::vector<model::LayerRange>& stages, bool sliced);
 
 }  // namespace penstock::run

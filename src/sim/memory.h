@@ -58,6 +58,6 @@ struct MemoryUse {
 // Accounts for one device of a program with a simulated or measured timeline. Memory that is allocated and
 // freed at the same instant does not count. Returns samples only with `keep_samples`: they are many.
 MemoryUse account_memory(const schedule::Program& program, const schedule::Timeline& timeline, int device,
-                         const Costs& costs, bool keep_samples = false);
+                         const Costs& costs, bool keep_samples);
 
 }  // namespace penstock::sim

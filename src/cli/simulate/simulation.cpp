@@ -304,8 +304,8 @@ Simulated simulate_run_directory(const SimulateFlags& flags, const std::vector<s
 
 }  // namespace
 
-run::Run resolved_run_file(const std::string& path, const std::vector<std::string>& overrides) {
-  run::Options options = run::read_fitted_options(path, overrides);
+run::Run resolved_run_file(const std::string& path) {
+  run::Options options = run::read_fitted_options(path);
   run::Machine machine = machine_for(options);
   if (run::chooses_by_speed(options)) machine.hardware = speeds_of({}, options).hardware;
   return run::resolve(std::move(options), machine);

@@ -58,7 +58,7 @@ struct Simulated {
 };
 
 // Resolves a run file as if all its ranks were on this host.
-run::Run resolved_run_file(const std::string& path, const std::vector<std::string>& overrides = {});
+run::Run resolved_run_file(const std::string& path);
 
 // Throws InputError for unreadable sources and costs, NoAnswer for illegal schedules, programs that deadlock,
 // and runs that do not fit. `overrides`: for run files.

@@ -79,7 +79,8 @@ Seconds from_table(const Numbers& at, double position, const Time& time) {
   return std::max(time(position), first - slope * (at[0] - position));
 }
 
-// A product [m, k] x [k, n], from a measured table or from peak rate and efficiency.
+// A product [m, k] x [k, n], from a measured table or from peak rate and efficiency. `traffic`: bytes that it
+// reads and writes besides its operands.
 Seconds product_seconds(const Hardware& hardware, const Numbers& rates, double m, double n, double k,
                         double traffic) {
   const Measured& measured = hardware.measured;
@@ -110,8 +111,8 @@ Seconds plain_products(const Hardware& hardware, const PlainAttention& attention
 
 }  // namespace
 
-Seconds matrix_product(const Hardware& hardware, double m, double n, double k, double traffic) {
-  return product_seconds(hardware, hardware.measured.forward_rates(hardware.f32()), m, n, k, traffic);
+Seconds matrix_product(const Hardware& hardware, double m, double n, double k) {
+  return product_seconds(hardware, hardware.measured.forward_rates(hardware.f32()), m, n, k, 0);
 }
 
 Seconds matrix_product_weights(const Hardware& hardware, double m, double n, double k, double accumulate) {

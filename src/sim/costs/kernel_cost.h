@@ -9,8 +9,8 @@
 
 namespace penstock::sim {
 
-// [m, k] x [k, n] in the training precision; `traffic`: bytes that it reads and writes besides its operands.
-Seconds matrix_product(const Hardware& hardware, double m, double n, double k, double traffic = 0);
+// [m, k] x [k, n] in the training precision.
+Seconds matrix_product(const Hardware& hardware, double m, double n, double k);
 
 // The backward of a product: input gradient plus weight gradient, or the latter alone. Adding the weight
 // gradient to its sum takes `accumulate` bytes of traffic per number.
