@@ -141,31 +141,28 @@ Exit answer(const plan::Question& question, const Flags& flags) {
   return first.memory.fits ? Exit::Done : Exit::No;
 }
 
-// Refuses flags that would be ignored.
-void refuse_idle_flags(const Flags& flags) {
-  if (!flags.from.empty()) {
-    Flags alone;
-    alone.from = flags.from;
-    if (flags != alone) throw InputError("--from takes one run; leave out the other arguments");
-    return;
-  }
-  const bool table = !flags.score.empty() || !flags.fit.empty();
+// Refuses what --score and --fit ignore.
+void refuse_idle_flags_of_tables(const Flags& flags) {
   if (!flags.score.empty() && !flags.fit.empty())
     throw InputError("--score and --fit are both given; keep one");
   if (!flags.fit.empty() && flags.json)
     throw InputError("--json works for plans and --score; --fit prints its constants as text");
-  if (table && !flags.file.empty())
+  if (!flags.file.empty())
     throw InputError("\"" + printable(flags.file) + "\" and --score or --fit are both given; keep one");
   plan::QuestionFlags folder;
   folder.hardware = flags.question.hardware;
   const bool asks = !flags.run_file.empty() || !flags.exported.empty() ||
                     (!flags.report.empty() && flags.score.empty()) || !flags.write.empty() || flags.explain ||
                     flags.print_config || overrides_of(folder) != overrides_of(flags.question);
-  if (table && asks)
+  if (asks)
     throw InputError(
         "--explain, --run-file and the flags of a question work for plans, --report for plans and --score; "
         "leave out --score and --fit");
-  if (!table && flags.file.empty() && flags.question.model.empty())
+}
+
+// Refuses a plan without a question, and what --print-config ignores.
+void refuse_idle_flags_of_plans(const Flags& flags) {
+  if (flags.file.empty() && flags.question.model.empty())
     throw InputError(
         "penstock plan needs a plan file, or --model with --gpus and --seq-len; or --score FILE or --fit "
         "FOLDER");
@@ -175,6 +172,9 @@ void refuse_idle_flags(const Flags& flags) {
     throw InputError(
         "--print-config prints the plan file and plans nothing; leave out --json and the flags that write "
         "files");
+}
+
+void check_outputs(const Flags& flags) {
   if (!flags.checked.empty() && flags.fit.empty()) throw InputError("--checked needs --fit; give --fit too");
   std::error_code error;
   if (!flags.checked.empty() &&
@@ -194,8 +194,23 @@ void refuse_idle_flags(const Flags& flags) {
               {flags.file, flags.score, flags.question.hardware, flags.question.engine});
 }
 
+void check_flags(const Flags& flags) {
+  if (!flags.from.empty()) {
+    Flags alone;
+    alone.from = flags.from;
+    if (flags != alone) throw InputError("--from takes one run; leave out the other arguments");
+    return;
+  }
+  if (!flags.score.empty() || !flags.fit.empty()) {
+    refuse_idle_flags_of_tables(flags);
+  } else {
+    refuse_idle_flags_of_plans(flags);
+  }
+  check_outputs(flags);
+}
+
 Exit carry_out(const Flags& flags, const std::vector<std::string>& overrides) {
-  refuse_idle_flags(flags);
+  check_flags(flags);
   if (!flags.from.empty() && !overrides.empty())
     throw InputError("\"" + printable(overrides.front()) +
                      "\": --from takes one run as it is; leave this out");

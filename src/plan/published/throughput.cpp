@@ -223,6 +223,56 @@ ThroughputRun RunReader::read() const {
   return run;
 }
 
+constexpr std::string_view kColumns[] = {"source",
+                                         "engine",
+                                         "model",
+                                         "layers",
+                                         "hidden",
+                                         "ffn",
+                                         "heads",
+                                         "kv_heads",
+                                         "vocab",
+                                         "experts",
+                                         "experts_per_token",
+                                         "moe_ffn",
+                                         "hardware",
+                                         "gpus",
+                                         "seq_len",
+                                         "global_batch",
+                                         "micro_batch",
+                                         "tp",
+                                         "cp",
+                                         "ep",
+                                         "pp",
+                                         "dp",
+                                         "vp",
+                                         "schedule",
+                                         "precision",
+                                         "sequence_parallel",
+                                         "recompute",
+                                         "fsdp_or_zero",
+                                         "tokens_per_second_per_gpu",
+                                         "tflops_per_gpu",
+                                         "step_s",
+                                         "mfu_printed",
+                                         "notes"};
+constexpr const char* kNeededColumns[] = {"model",        "layers",      "hidden",   "ffn",  "heads",
+                                          "kv_heads",     "vocab",       "hardware", "gpus", "seq_len",
+                                          "global_batch", "micro_batch", "dp"};
+
+// Throws Unknown for a run that cannot be expressed, InputError for bad cells.
+ThroughputRun read_row(const Table& table, std::size_t row, const KnownMachines& known) {
+  if (const ModelFacts* facts = facts_of(table.text(row, "model"));
+      facts != nullptr && !facts->reason.empty())
+    throw Unknown{std::string(facts->reason)};
+  ThroughputRun run = RunReader(table, row, known).read();
+  const sim::Hardware& hardware = find_hardware(known.hardware, run.timed.hardware);
+  const double share = model_flops(run.timed.workload) / run.published /
+                       as_double(run.timed.layout.mesh.world()) / hardware.peak();
+  if (share > 1) throw Unknown{"its speed would be " + number(100 * share, 0) + " % of the chip's peak"};
+  return run;
+}
+
 }  // namespace
 
 std::string ThroughputRun::setting() const {
@@ -246,69 +296,17 @@ double ThroughputRun::tokens() const {
 }
 
 ThroughputTable read_throughput(const Table& table, const KnownMachines& known) {
-  constexpr std::string_view kColumns[] = {"source",
-                                           "engine",
-                                           "model",
-                                           "layers",
-                                           "hidden",
-                                           "ffn",
-                                           "heads",
-                                           "kv_heads",
-                                           "vocab",
-                                           "experts",
-                                           "experts_per_token",
-                                           "moe_ffn",
-                                           "hardware",
-                                           "gpus",
-                                           "seq_len",
-                                           "global_batch",
-                                           "micro_batch",
-                                           "tp",
-                                           "cp",
-                                           "ep",
-                                           "pp",
-                                           "dp",
-                                           "vp",
-                                           "schedule",
-                                           "precision",
-                                           "sequence_parallel",
-                                           "recompute",
-                                           "fsdp_or_zero",
-                                           "tokens_per_second_per_gpu",
-                                           "tflops_per_gpu",
-                                           "step_s",
-                                           "mfu_printed",
-                                           "notes"};
   table.refuse_misspelt(kColumns);
-  for (const char* column : {"model", "layers", "hidden", "ffn", "heads", "kv_heads", "vocab", "hardware",
-                             "gpus", "seq_len", "global_batch", "micro_batch", "dp"})
-    table.text(0, column);  // throws if missing
+  for (const char* column : kNeededColumns) table.text(0, column);  // throws if missing
   ThroughputTable read;
   for (std::size_t row = 0; row < table.size(); ++row) {
-    const std::string& model = table.text(row, "model");
-    if (const ModelFacts* facts = facts_of(model); facts != nullptr && !facts->reason.empty()) {
-      read.refused.push_back({row, model, std::string(facts->reason)});
-      continue;
-    }
-    ThroughputRun run;
     try {
-      run = RunReader(table, row, known).read();
+      read.runs.push_back(read_row(table, row, known));
     } catch (const Unknown& unknown) {
-      read.refused.push_back({row, model, unknown.reason});
-      continue;
+      read.refused.push_back({row, table.text(row, "model"), unknown.reason});
     } catch (const InputError& error) {
-      read.refused.push_back({row, model, error.what(), true});
-      continue;
+      read.refused.push_back({row, table.text(row, "model"), error.what(), true});
     }
-    const sim::Hardware& hardware = find_hardware(known.hardware, run.timed.hardware);
-    const double share = model_flops(run.timed.workload) / run.published /
-                         as_double(run.timed.layout.mesh.world()) / hardware.peak();
-    if (share > 1) {
-      read.refused.push_back(
-          {row, model, "its speed would be " + number(100 * share, 0) + " % of the chip's peak"});
-      continue;
-    }
-    read.runs.push_back(std::move(run));
   }
   return read;
 }
