@@ -240,18 +240,18 @@ void add_experts(const model::Shape& shape, const Family& family, nlohmann::orde
   document["mlp_only_layers"] = nlohmann::ordered_json::array();
 }
 
+json rope_scaling(const model::RopeScaling& scaling) {
+  if (scaling.factor == 1.0) return nullptr;
+  return {{"rope_type", "llama3"},
+          {"factor", scaling.factor},
+          {"low_freq_factor", scaling.low_frequency_factor},
+          {"high_freq_factor", scaling.high_frequency_factor},
+          {"original_max_position_embeddings", scaling.original_positions}};
+}
+
 }  // namespace
 
 std::string print_model_config(const model::Shape& shape, const ConfigExtras& extras) {
-  json rope;  // null: no scaling
-  const model::RopeScaling& scaling = shape.rope_scaling;
-  if (scaling.factor != 1.0) {
-    rope = {{"rope_type", "llama3"},
-            {"factor", scaling.factor},
-            {"low_freq_factor", scaling.low_frequency_factor},
-            {"high_freq_factor", scaling.high_frequency_factor},
-            {"original_max_position_embeddings", scaling.original_positions}};
-  }
   const auto token = [](std::optional<std::int64_t> id) { return id ? json(*id) : json(nullptr); };
   const auto tokens = [](const std::vector<std::int64_t>& ids) {
     return ids.empty() ? json(nullptr) : ids.size() == 1 ? json(ids.front()) : json(ids);
@@ -270,7 +270,7 @@ std::string print_model_config(const model::Shape& shape, const ConfigExtras& ex
                                   {"max_position_embeddings", extras.positions},
                                   {"rms_norm_eps", shape.norm_epsilon},
                                   {"rope_theta", shape.rope_theta},
-                                  {"rope_scaling", rope},
+                                  {"rope_scaling", rope_scaling(shape.rope_scaling)},
                                   {"tie_word_embeddings", shape.tied_embeddings},
                                   {"hidden_act", "silu"},
                                   {"attention_bias", false},

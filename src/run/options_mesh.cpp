@@ -48,16 +48,7 @@ void describe_costs(ScheduleOptions& options, OptionTable& table) {
        "pp, as in 1f1b; with memory.limit, unless policy or offload is auto, as many as fit, up to 2 pp"});
 }
 
-}  // namespace
-
-bool is_of_shape(const Option& option) {
-  if (option.section == "model") return option.key != "config" && option.key != "weights";
-  const auto is = [&](const char* key) { return option.key == key; };
-  return option.section == "moe" &&
-         (is("norm_topk") || is("shared_experts") || is("shared_ffn") || is("shared_gate"));
-}
-
-void describe(ParallelOptions& options, OptionTable& table) {
+void describe_pipelines(ParallelOptions& options, OptionTable& table) {
   const std::string_view section = "parallel";
   const Constraint devices = from_to(1, kMostDevices);
   table.push_back({section, "pp", &options.pp, "Pipeline devices.", devices});
@@ -83,6 +74,11 @@ void describe(ParallelOptions& options, OptionTable& table) {
                    "them. Those of a context rank come first, tp·cp ranks apart: if it divides dp, gathers "
                    "stay in a node of tp·cp·shard_group ranks; other groups hold copies.",
                    devices, "all"});
+}
+
+void describe_ranks_of_a_stage(ParallelOptions& options, OptionTable& table) {
+  const std::string_view section = "parallel";
+  const Constraint devices = from_to(1, kMostDevices);
   table.push_back({section, "cp", &options.cp,
                    "Context-parallel devices, which split the tokens of every slice.", devices});
   table.push_back(
@@ -100,6 +96,20 @@ void describe(ParallelOptions& options, OptionTable& table) {
   table.push_back({section, "ep", &options.ep,
                    "Expert-parallel ranks, folded into tp·cp·dp: each has its part of the experts.",
                    devices});
+}
+
+}  // namespace
+
+bool is_of_shape(const Option& option) {
+  if (option.section == "model") return option.key != "config" && option.key != "weights";
+  const auto is = [&](const char* key) { return option.key == key; };
+  return option.section == "moe" &&
+         (is("norm_topk") || is("shared_experts") || is("shared_ffn") || is("shared_gate"));
+}
+
+void describe(ParallelOptions& options, OptionTable& table) {
+  describe_pipelines(options, table);
+  describe_ranks_of_a_stage(options, table);
 }
 
 void describe(NumericsOptions& options, OptionTable& table) {

@@ -44,13 +44,18 @@ ElementwiseBytes backward_traffic(const Engine& engine, const model::Shape& shap
   return {17 * pass(w.hidden), 3 * pass(w.mlp) + 4 * pass(w.qkv)};
 }
 
-void describe(Engine& engine, OptionTable& table) {
-  const Constraint fraction = from_to(0, 4);
-  table.push_back({"engine", "name", &engine.name, "What the program is called."});
+namespace {
+
+Constraint exposed_part() { return from_to(0, 4); }
+
+void describe_attention(Engine& engine, OptionTable& table) {
   table.push_back({"attention", "kernels", &engine.attention,
                    "Attention kernels; plain keeps the scores in memory.",
                    one_of({"plain", "fa2", "fa3", "triton", "cudnn"})});
   table.push_back({"attention", "dropout", &engine.dropout, "Dropout on the attention scores."});
+}
+
+void describe_axes(Engine& engine, OptionTable& table) {
   table.push_back({"tensor", "sequence_parallel", &engine.sequence_parallel,
                    "Sequence parallelism: norms on 1/t of the tokens; else all-reduce."});
   table.push_back(
@@ -58,15 +63,18 @@ void describe(Engine& engine, OptionTable& table) {
   table.push_back({"tensor", "regathers_inputs", &engine.regathers_inputs,
                    "Gathers inputs again for weight gradients instead of keeping them."});
   table.push_back({"tensor", "exposed", &engine.tensor_exposed,
-                   "Fraction of tensor-parallel traffic that computation does not hide.", fraction});
+                   "Fraction of tensor-parallel traffic that computation does not hide.", exposed_part()});
   table.push_back(
       {"pipeline", "overlap", &engine.pipeline_overlap, "Transfers between stages overlap computation."});
   table.push_back({"pipeline", "exposed", &engine.pipeline_exposed,
-                   "Time of dependent transfers, relative to the hardware's.", fraction});
+                   "Time of dependent transfers, relative to the hardware's.", exposed_part()});
   table.push_back({"pipeline", "waits", &engine.pipeline_waits,
                    "Time that stages wait for each other, as a fraction of their work.", from_to(0, 1)});
   table.push_back({"context", "by_split", &engine.context_by_split,
                    "Context parallelism by the best split of heads and tokens; else K and V in a ring."});
+}
+
+void describe_experts(Engine& engine, OptionTable& table) {
   table.push_back(
       {"experts", "folded", &engine.folded_experts,
        "Each rank has whole experts for its own tokens; else experts are split over tensor ranks."});
@@ -78,10 +86,13 @@ void describe(Engine& engine, OptionTable& table) {
   table.push_back({"experts", "direct_dispatch", &engine.direct_dispatch,
                    "A token is sent to a node once, whatever experts it has there."});
   table.push_back({"experts", "exposed", &engine.expert_exposed,
-                   "Time of expert traffic, relative to its bytes over the rate.", fraction});
+                   "Time of expert traffic, relative to its bytes over the rate.", exposed_part()});
   table.push_back({"experts", "layer_ms", &engine.expert_ms,
                    "Host time per layer with experts and micro-batch, in addition to host.layer_ms.",
                    not_negative()});
+}
+
+void describe_states(Engine& engine, OptionTable& table) {
   table.push_back({"vocabulary", "padded", &engine.padded_vocabulary,
                    "Padded to a multiple of 128 times the tensor ranks."});
   table.push_back({"gradients", "sharded", &engine.shards_optimizer,
@@ -96,13 +107,16 @@ void describe(Engine& engine, OptionTable& table) {
                    "Memory traffic of accumulating one gradient element, in bytes.", not_negative()});
   table.push_back({"gradients", "exposed", &engine.gradient_exposed,
                    "Fraction of gradient reductions and weight gathers that computation does not hide.",
-                   fraction});
+                   exposed_part()});
   table.push_back({"optimizer", "bytes", &engine.optimizer_bytes,
                    "Memory traffic of the optimizer per parameter with states on the device, in bytes.",
                    not_negative()});
   table.push_back({"optimizer", "passes", &engine.gradient_passes,
                    "Memory traffic of zeroing, scaling and norms per local parameter, in bytes.",
                    not_negative()});
+}
+
+void describe_passes_and_host(Engine& engine, OptionTable& table) {
   table.push_back({"elementwise", "fused", &engine.fused,
                    "SwiGLU is one kernel each way, and norms are fused with residual sums."});
   table.push_back({"elementwise", "unfused_passes", &engine.unfused_passes,
@@ -114,6 +128,17 @@ void describe(Engine& engine, OptionTable& table) {
   table.push_back({"host", "layer_ms", &engine.layer_ms,
                    "Host time per layer and micro-batch, forward and backward.", not_negative()});
   table.push_back({"host", "step_ms", &engine.step_ms, "Host time per step.", not_negative()});
+}
+
+}  // namespace
+
+void describe(Engine& engine, OptionTable& table) {
+  table.push_back({"engine", "name", &engine.name, "What the program is called."});
+  describe_attention(engine, table);
+  describe_axes(engine, table);
+  describe_experts(engine, table);
+  describe_states(engine, table);
+  describe_passes_and_host(engine, table);
 }
 
 int forward_kernels(Family family) { return family == Family::Llama ? 16 : 24; }
