@@ -118,13 +118,8 @@ at::Tensor chosen_forward(const Mixture& mixture, const at::Tensor& input, Mixtu
   return sums_of_rows(mixture.group->begin_combine(std::move(results), record.route).arrived(), record.order);
 }
 
-// Consumes a complete record, except for its shared expert.
-at::Tensor chosen_backward_input(const Mixture& mixture, const at::Tensor& input,
-                                 const at::Tensor& grad_output, const RouteLosses& losses,
-                                 MixtureRecord& record, MixtureWeightRecord& pending) {
-  const ExpertGroup& group = *mixture.group;
-  at::Tensor grad_rows = group.end_dispatch(
-      group.begin_dispatch(rows_of_tokens(grad_output, record.order), record.route), record.route);
+at::Tensor product_gradients(const Mixture& mixture, const MixtureRecord& record,
+                             const at::Tensor& grad_rows) {
   at::Tensor grad_product = room(grad_rows, record.gate.size(1));
   for_experts(mixture, record.route.counts,
               [&](const Expert& expert, std::int64_t first, std::int64_t count) {
@@ -133,10 +128,11 @@ at::Tensor chosen_backward_input(const Mixture& mixture, const at::Tensor& input
                 };
                 for_rows_of(grad_product, first, count, down, grad_rows);
               });
-  const at::Tensor of_weights = kernels::weighted_swiglu_backward(grad_product, record.gate, record.up,
-                                                                  record.row_weights, record.product);
-  at::Tensor grad_gate = std::move(record.gate), grad_up = std::move(record.up);
-  grad_product.reset();
+  return grad_product;
+}
+
+at::Tensor input_gradients(const Mixture& mixture, const MixtureRecord& record, const at::Tensor& grad_gate,
+                           const at::Tensor& grad_up) {
   at::Tensor grad_dispatched = room(record.dispatched, record.dispatched.size(1));
   for_experts(mixture, record.route.counts,
               [&](const Expert& expert, std::int64_t first, std::int64_t count) {
@@ -146,6 +142,22 @@ at::Tensor chosen_backward_input(const Mixture& mixture, const at::Tensor& input
                 };
                 for_rows_of(grad_dispatched, first, count, both, grad_gate, grad_up);
               });
+  return grad_dispatched;
+}
+
+// Consumes a complete record, except for its shared expert.
+at::Tensor chosen_backward_input(const Mixture& mixture, const at::Tensor& input,
+                                 const at::Tensor& grad_output, const RouteLosses& losses,
+                                 MixtureRecord& record, MixtureWeightRecord& pending) {
+  const ExpertGroup& group = *mixture.group;
+  at::Tensor grad_rows = group.end_dispatch(
+      group.begin_dispatch(rows_of_tokens(grad_output, record.order), record.route), record.route);
+  at::Tensor grad_product = product_gradients(mixture, record, grad_rows);
+  const at::Tensor of_weights = kernels::weighted_swiglu_backward(grad_product, record.gate, record.up,
+                                                                  record.row_weights, record.product);
+  at::Tensor grad_gate = std::move(record.gate), grad_up = std::move(record.up);
+  grad_product.reset();
+  at::Tensor grad_dispatched = input_gradients(mixture, record, grad_gate, grad_up);
   // The router computes while the rows are in flight.
   RowsUnderWay weights = group.begin_combine(of_weights, record.route);
   RowsUnderWay rows = group.begin_combine(std::move(grad_dispatched), record.route);

@@ -58,7 +58,7 @@ Interpreter::Interpreter(const run::Run& run, const schedule::Program& program, 
   for (auto* tensors : {&inputs_, &outputs_, &output_gradients_, &input_gradients_}) tensors->resize(slots);
 }
 
-StepResult Interpreter::run(const StepTokens& step) {
+void Interpreter::begin(const StepTokens& step) {
   step_ = &step;
   tokens_ = on_device(step.tokens);
   targets_ = on_device(step.targets);
@@ -71,6 +71,10 @@ StepResult Interpreter::run(const StepTokens& step) {
   if (parts_.offloader) parts_.offloader->begin();
   if (parts_.exchange) parts_.exchange->begin(step.documents);
   if (parts_.replicas) parts_.replicas->begin();
+}
+
+StepResult Interpreter::run(const StepTokens& step) {
+  begin(step);
   const std::function<void()> serve = [this] {
     if (parts_.meanwhile) parts_.meanwhile();
   };
@@ -90,6 +94,10 @@ StepResult Interpreter::run(const StepTokens& step) {
   wait_for_sends();
   finish_collectives(static_cast<std::uint32_t>(list_.ops.size()));
   end_exchange();
+  return end();
+}
+
+StepResult Interpreter::end() {
   const auto note = [this](std::uint32_t op, const schedule::Event& event) { times_.note(op, event); };
   if (parts_.offloader) parts_.offloader->report(times_.clock(), note);
   if (parts_.replicas) parts_.replicas->report(times_.clock(), note);
@@ -129,15 +137,12 @@ void Interpreter::carry_out(std::uint32_t index) {
   const std::size_t here = slot(op.key);
   switch (op.kind) {
     case OpKind::Forward:
-      forward(op);
-      break;
+      return forward(op);
     case OpKind::Backward:
     case OpKind::BackwardInput:
-      backward(op);
-      break;
+      return backward(op);
     case OpKind::BackwardWeight:
-      parts_.stages.at(op.key.stage).backward_weight({op.key.micro_batch, op.key.slice});
-      break;
+      return parts_.stages.at(op.key.stage).backward_weight({op.key.micro_batch, op.key.slice});
     case OpKind::SendForward:
       return send(index, std::exchange(outputs_[here], {}));
     case OpKind::SendBackward:
@@ -161,18 +166,21 @@ void Interpreter::carry_out(std::uint32_t index) {
     case OpKind::ReduceGradients:
       return reduce_gradients(index);
     case OpKind::OptimizerStep:
-      end_exchange();
-      wait_for_sends();        // a host that waits for its GPU sends nothing
-      backend::synchronize();  // a host far ahead of its GPU would take the others for stuck
-      parts_.sum_losses(result_.loss_sums = loss_sums());
-      restart_clocks(index);  // a rank that came early has waited for the last one there
-      parts_.optimizer_step();
-      break;
+      return step_optimizer(index);
     case OpKind::Offload:
       return parts_.offloader->offload(index, parts_.stages.at(op.key.stage), is_sliced(op));
     case OpKind::Reload:
       return parts_.offloader->reload(index);
   }
+}
+
+void Interpreter::step_optimizer(std::uint32_t index) {
+  end_exchange();
+  wait_for_sends();        // a host that waits for its GPU sends nothing
+  backend::synchronize();  // a host far ahead of its GPU would take the others for stuck
+  parts_.sum_losses(result_.loss_sums = loss_sums());
+  restart_clocks(index);  // a rank that came early has waited for the last one there
+  parts_.optimizer_step();
 }
 
 void Interpreter::forward(const Op& op) {

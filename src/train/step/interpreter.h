@@ -103,6 +103,8 @@ class Interpreter {
     comm::Request request;
   };
 
+  void begin(const StepTokens& step);
+  StepResult end();  // after the last op
   void execute(std::uint32_t index);
   void carry_out(std::uint32_t index);
   void forward(const schedule::Op& op);
@@ -114,6 +116,7 @@ class Interpreter {
   void finish_send(std::uint32_t index);
   void finish_collectives(std::uint32_t index);
   void reduce_gradients(std::uint32_t index);
+  void step_optimizer(std::uint32_t index);
   void free_what_is_sent();
   std::unique_ptr<nn::AttentionPartners> partners_of(const schedule::Op& op);
   void end_exchange();
