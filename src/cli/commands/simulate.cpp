@@ -99,6 +99,50 @@ Exit carry_out_simulation(const SimulateFlags& flags, const std::vector<std::str
   return Exit::Done;
 }
 
+void add_times(CLI::App& command, sim::UnitTimes& times) {
+  command.add_option("--backward", times.backward, "seconds of a B, default 2");
+  command.add_option("--copy", times.copy,
+                     "seconds to copy a whole record, one way, with --offload; default 1");
+  command.add_option("--visit", times.visit, "seconds of a vocabulary visit (LOSS), default 0");
+  command
+      .add_option("--attention-share", times.attention,
+                  "attention's share of F, B and I, 0 to 1, as the mean over slices: it grows with the "
+                  "slice's number")
+      ->check(share());
+  command
+      .add_option("--stage-layers", times.layers,
+                  "layers per stage, at each of which exchanged attention is served; default 4")
+      ->check(whole_number_from(1));
+}
+
+void add_what_ifs(CLI::App& command, SimulateFlags& flags) {
+  command
+      .add_option(
+          "--step", flags.step,
+          "use this step's documents of the run's data, from the replica with the most work; run files")
+      ->check(whole_number_from(1));
+  command
+      .add_option("--change", flags.changes,
+                  "what if: device:2=1.5, link:0-1=4, kind:W=0.5 (times as long); may be repeated")
+      ->allow_extra_args(false);
+  command.add_option("--expert-load", flags.expert_load,
+                     "what if the busiest expert rank had this many times the mean rows; run files");
+  command.add_option("--attention", flags.attention,
+                     "what if attention took this many times as long; run files");
+  command.add_option("--hardware", flags.hardware,
+                     "hardware file with the speeds; or assumed, to measure nothing; default: this "
+                     "machine's profile, measured once; run files");
+  command.add_option("--copy-gbps", flags.copy_gbps,
+                     "rate of offloading copies instead, in 1e9 bytes per second and direction; run files");
+  command.add_option("--sweep", flags.sweep,
+                     "a table over values of one key: slices=1,2,4,8,16; with --schedule the given seconds "
+                     "are for a whole micro-batch on a device, divided among its slices and chunks");
+  command.add_option("--plot", flags.plot, "with --sweep: draw makespan and peak of saved bytes here (SVG)");
+  command.add_flag("--processor-time", flags.processor_time,
+                   "run directories: time actions by the processor seconds that they used, for runs whose "
+                   "ranks shared cores");
+}
+
 }  // namespace
 
 void add_simulate_command(CLI::App& program, Exit& exit_code) {
@@ -108,45 +152,8 @@ void add_simulate_command(CLI::App& program, Exit& exit_code) {
   add_schedule_flags(*command, flags->schedule);
   command->get_option("file")->description("a schedule (CSV), a run file (TOML), or a run directory");
   add_cost_flags(*command, flags->times, flags->costs);
-  command->add_option("--backward", flags->times.backward, "seconds of a B, default 2");
-  command->add_option("--copy", flags->times.copy,
-                      "seconds to copy a whole record, one way, with --offload; default 1");
-  command->add_option("--visit", flags->times.visit, "seconds of a vocabulary visit (LOSS), default 0");
-  command
-      ->add_option("--attention-share", flags->times.attention,
-                   "attention's share of F, B and I, 0 to 1, as the mean over slices: it grows with the "
-                   "slice's number")
-      ->check(share());
-  command
-      ->add_option("--stage-layers", flags->times.layers,
-                   "layers per stage, at each of which exchanged attention is served; default 4")
-      ->check(whole_number_from(1));
-  command
-      ->add_option(
-          "--step", flags->step,
-          "use this step's documents of the run's data, from the replica with the most work; run files")
-      ->check(whole_number_from(1));
-  command
-      ->add_option("--change", flags->changes,
-                   "what if: device:2=1.5, link:0-1=4, kind:W=0.5 (times as long); may be repeated")
-      ->allow_extra_args(false);
-  command->add_option("--expert-load", flags->expert_load,
-                      "what if the busiest expert rank had this many times the mean rows; run files");
-  command->add_option("--attention", flags->attention,
-                      "what if attention took this many times as long; run files");
-  command->add_option("--hardware", flags->hardware,
-                      "hardware file with the speeds; or assumed, to measure nothing; default: this "
-                      "machine's profile, measured once; run files");
-  command->add_option("--copy-gbps", flags->copy_gbps,
-                      "rate of offloading copies instead, in 1e9 bytes per second and direction; run files");
-  command->add_option("--sweep", flags->sweep,
-                      "a table over values of one key: slices=1,2,4,8,16; with --schedule the given seconds "
-                      "are for a whole micro-batch on a device, divided among its slices and chunks");
-  command->add_option("--plot", flags->plot,
-                      "with --sweep: draw makespan and peak of saved bytes here (SVG)");
-  command->add_flag("--processor-time", flags->processor_time,
-                    "run directories: time actions by the processor seconds that they used, for runs whose "
-                    "ranks shared cores");
+  add_times(*command, flags->times);
+  add_what_ifs(*command, *flags);
   command->add_flag("--json", flags->json, "the result as JSON on stdout");
   command->add_option("--report", flags->report, "write an HTML report here");
   command->add_option("--trace", flags->trace, "write a Chrome trace here");
