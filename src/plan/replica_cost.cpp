@@ -82,7 +82,7 @@ Seconds sharding_of_step(const LayoutCase& c, const mesh::NodeSpread& group, con
   Seconds traffic = ring_pass(c.hardware, group, count * gathers * c.number_bytes() + gradients) +
                     (gathers + sums) * as_double(c.shape().layers) * start;
   if (all.members > group.members)
-    traffic += ring_pass(c.hardware, all, 2 * gradients / group.members, /*gradients=*/true);
+    traffic += ring_pass(c.hardware, all, 2 * gradients / group.members, sim::Payload::Gradients);
   return traffic;
 }
 
@@ -99,8 +99,9 @@ Seconds tied_sum(const LayoutCase& c) {
 // Ring passes over what each parameter has of `bytes`, experts over those that hold the same ones.
 Seconds over_replicas(const LayoutCase& c, double dense, double experts, double bytes) {
   const mesh::NodeSpread group = mesh::thinnest(c.layout.mesh, mesh::Group::Replica, c.hardware.node.gpus);
-  Seconds seconds = ring_pass(c.hardware, group, dense * bytes, /*gradients=*/true);
-  if (experts > 0) seconds += ring_pass(c.hardware, expert_replicas(c), experts * bytes, /*gradients=*/true);
+  Seconds seconds = ring_pass(c.hardware, group, dense * bytes, sim::Payload::Gradients);
+  if (experts > 0)
+    seconds += ring_pass(c.hardware, expert_replicas(c), experts * bytes, sim::Payload::Gradients);
   return seconds;
 }
 

@@ -32,8 +32,8 @@ double word(const std::string& stat, const std::string& key) {
 
 }  // namespace
 
-HostMemory parse_host_memory(const std::string& meminfo, const std::string& limit, const std::string& current,
-                             const std::string& stat) {
+HostMemory parse_host_memory(const MemoryTexts& texts) {
+  const auto& [meminfo, limit, current, stat] = texts;
   HostMemory memory{field(meminfo, "MemTotal"), 0};
   memory.used = memory.total - field(meminfo, "MemAvailable");
   const auto group = parse_number(trim(std::string_view(limit).substr(0, limit.find('\n'))));
@@ -65,13 +65,14 @@ std::vector<std::string> memory_groups(const std::string& cgroup, const std::str
 
 HostMemory host_memory() {
   const std::string meminfo = text_of("/proc/meminfo");
-  HostMemory least = parse_host_memory(meminfo, {}, {});
+  HostMemory least = parse_host_memory({.meminfo = meminfo, .limit = {}, .current = {}, .stat = {}});
   for (const std::string& group : memory_groups(text_of("/proc/self/cgroup"), "/sys/fs/cgroup")) {
     const bool second = std::filesystem::exists(group + "/memory.max");
-    const HostMemory memory =
-        parse_host_memory(meminfo, text_of(group + (second ? "/memory.max" : "/memory.limit_in_bytes")),
-                          text_of(group + (second ? "/memory.current" : "/memory.usage_in_bytes")),
-                          text_of(group + "/memory.stat"));
+    const HostMemory memory = parse_host_memory(
+        {.meminfo = meminfo,
+         .limit = text_of(group + (second ? "/memory.max" : "/memory.limit_in_bytes")),
+         .current = text_of(group + (second ? "/memory.current" : "/memory.usage_in_bytes")),
+         .stat = text_of(group + "/memory.stat")});
     if (memory.total - memory.used < least.total - least.used) least = memory;
   }
   return least;

@@ -13,10 +13,15 @@ struct HostMemory {
 };
 HostMemory host_memory();
 
-// Parses /proc/meminfo and a group's limit, current use and memory.stat (may be empty). Cached files of the
-// group do not count as used.
-HostMemory parse_host_memory(const std::string& meminfo, const std::string& limit, const std::string& current,
-                             const std::string& stat = {});
+// The texts of /proc/meminfo, and of a group's files; empty where there is none.
+struct MemoryTexts {
+  std::string meminfo;
+  std::string limit;    // memory.max
+  std::string current;  // memory.current
+  std::string stat;     // memory.stat
+};
+// Cached files of the group do not count as used.
+HostMemory parse_host_memory(const MemoryTexts& texts);
 
 // The directories of the memory groups that limit a process, innermost first, from its /proc/self/cgroup.
 // `root`: where groups are mounted ("/sys/fs/cgroup"). Both versions: a job of Slurm may be in either.

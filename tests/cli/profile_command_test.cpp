@@ -77,15 +77,15 @@ TEST(Recorder, WhatOtherProgramsLeaveOfTheMachineIsTheSameForAllFigures) {
 
 TEST(HostMemory, ACGroupThatAllowsLessThanTheHostHasCounts) {
   const std::string host = "MemTotal:       1000 kB\nMemFree: 100 kB\nMemAvailable:   400 kB\n";
-  EXPECT_EQ(profile::parse_host_memory(host, "max\n", "5\n").total, 1024000);
-  EXPECT_EQ(profile::parse_host_memory(host, "max\n", "5\n").used, 600 * 1024);
-  EXPECT_EQ(profile::parse_host_memory(host, "2048\n", "512\n").total, 2048);
-  EXPECT_EQ(profile::parse_host_memory(host, "2048\n", "512\n").used, 512);
-  EXPECT_EQ(profile::parse_host_memory(host, "512000\n", "512\n").used, 512000 - 400 * 1024)
+  EXPECT_EQ(profile::parse_host_memory({host, "max\n", "5\n", {}}).total, 1024000);
+  EXPECT_EQ(profile::parse_host_memory({host, "max\n", "5\n", {}}).used, 600 * 1024);
+  EXPECT_EQ(profile::parse_host_memory({host, "2048\n", "512\n", {}}).total, 2048);
+  EXPECT_EQ(profile::parse_host_memory({host, "2048\n", "512\n", {}}).used, 512);
+  EXPECT_EQ(profile::parse_host_memory({host, "512000\n", "512\n", {}}).used, 512000 - 400 * 1024)
       << "of the host less is available than the group may have";
-  EXPECT_EQ(profile::parse_host_memory("", "", "").total, 0);
+  EXPECT_EQ(profile::parse_host_memory({}).total, 0);
   EXPECT_EQ(
-      profile::parse_host_memory(host, "2048\n", "1512\n", "inactive_file 8\ntotal_inactive_file 1000\n")
+      profile::parse_host_memory({host, "2048\n", "1512\n", "inactive_file 8\ntotal_inactive_file 1000\n"})
           .used,
       512)
       << "of version 1, with the groups in it";

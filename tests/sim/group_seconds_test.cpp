@@ -18,7 +18,8 @@ TEST(GroupSeconds, AGroupThatStraddlesNodesIsAsSlowAsItsThinnestNode) {
   const NodeSpread straddling = thinnest(Mesh{.tensor = 4, .data = 5, .pipeline = 12}, Group::Replica, 8);
   EXPECT_EQ(even.least_members, 2);
   EXPECT_EQ(straddling.least_members, 1);
-  const double ratio = ring_pass(hardware, straddling, 1e10, true) / ring_pass(hardware, even, 1e10, true);
+  const double ratio = ring_pass(hardware, straddling, 1e10, Payload::Gradients) /
+                       ring_pass(hardware, even, 1e10, Payload::Gradients);
   EXPECT_NEAR(ratio, 2 * (4.0 / 5) / (3.0 / 4), 0.01);
 }
 
@@ -27,10 +28,14 @@ TEST(GroupSeconds, TwoMembersOnANodeMayReachOneLinkAloneButOnlyInSumsOfGradients
   const NodeSpread pair = thinnest(Mesh{.tensor = 4, .data = 4}, Group::Replica, 8);
   const NodeSpread single = thinnest(Mesh{.tensor = 8, .data = 4}, Group::Replica, 8);
   hardware.network.pair_efficiency = 1;
-  EXPECT_NEAR(ring_pass(hardware, single, 1e10, true) / ring_pass(hardware, pair, 1e10, true), 2, 1e-3);
+  EXPECT_NEAR(ring_pass(hardware, single, 1e10, Payload::Gradients) /
+                  ring_pass(hardware, pair, 1e10, Payload::Gradients),
+              2, 1e-3);
   const Seconds activations = ring_pass(hardware, pair, 1e10);
   hardware.network.pair_efficiency = 0.5;
-  EXPECT_NEAR(ring_pass(hardware, single, 1e10, true) / ring_pass(hardware, pair, 1e10, true), 1, 1e-3);
+  EXPECT_NEAR(ring_pass(hardware, single, 1e10, Payload::Gradients) /
+                  ring_pass(hardware, pair, 1e10, Payload::Gradients),
+              1, 1e-3);
   EXPECT_EQ(ring_pass(hardware, pair, 1e10), activations);
 }
 

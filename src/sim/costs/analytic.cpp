@@ -261,15 +261,16 @@ Seconds AnalyticCosts::collective(mesh::Group group, double bytes) const {
   const mesh::Group spaced = group == mesh::Group::Vocabulary ? mesh::Group::Pipeline : group;
   const bool gradients = group == mesh::Group::Replica || group == mesh::Group::ExpertReplica;
   return ring_pass(hardware_, mesh::thinnest(bytes_.work().mesh, spaced, hardware_.node.gpus), bytes,
-                   gradients);
+                   gradients ? Payload::Gradients : Payload::Activations);
 }
 
 // Gradients are reduce-scattered over the ranks that share states, then all-reduced over the copies of a
 // shard. Weights are gathered over the ranks that share states.
 Seconds AnalyticCosts::over(const mesh::ShardingSpread& replicas, OpKind kind, double bytes) const {
-  const Seconds shared = ring_pass(hardware_, replicas.shards, bytes, true);
+  const Seconds shared = ring_pass(hardware_, replicas.shards, bytes, Payload::Gradients);
   if (kind == OpKind::GatherWeights) return shared;
-  return shared + 2 * ring_pass(hardware_, replicas.copies, bytes / replicas.shards.members, true);
+  return shared +
+         2 * ring_pass(hardware_, replicas.copies, bytes / replicas.shards.members, Payload::Gradients);
 }
 
 // The op's bytes include dense weights and experts.

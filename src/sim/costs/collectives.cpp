@@ -8,8 +8,9 @@
 namespace penstock::sim {
 namespace {
 
-double rate_of(const Hardware& hardware, const mesh::NodeSpread& group, bool gradients) {
+double rate_of(const Hardware& hardware, const mesh::NodeSpread& group, Payload payload) {
   if (group.one_node) return hardware.link_rate();
+  const bool gradients = payload == Payload::Gradients;
   const Network& network = hardware.network;
   double efficiency = gradients ? network.gradient_efficiency : network.efficiency;
   if (gradients && group.least_members == 2) efficiency *= network.pair_efficiency;
@@ -36,10 +37,10 @@ Seconds measured_message(const Hardware& hardware, double bytes) {
 
 }  // namespace
 
-Seconds ring_pass(const Hardware& hardware, const mesh::NodeSpread& group, double bytes, bool gradients) {
+Seconds ring_pass(const Hardware& hardware, const mesh::NodeSpread& group, double bytes, Payload payload) {
   if (group.members == 1) return 0;
   const double moved = bytes * (group.members - 1) / group.members;
-  return moved / rate_of(hardware, group, gradients) + latency_of(hardware, group);
+  return moved / rate_of(hardware, group, payload) + latency_of(hardware, group);
 }
 
 Seconds all_to_all(const Hardware& hardware, const mesh::NodeSpread& group, double bytes) {

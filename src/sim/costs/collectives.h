@@ -10,9 +10,10 @@
 namespace penstock::sim {
 
 // One ring pass over a tensor of `bytes`, an all-gather or a reduce-scatter: each member receives all parts
-// but its own. An all-reduce takes two passes. `gradients` selects network.gradient_efficiency.
+// but its own. An all-reduce takes two passes. Gradients move at network.gradient_efficiency.
+enum class Payload : bool { Activations, Gradients };
 Seconds ring_pass(const Hardware& hardware, const mesh::NodeSpread& group, double bytes,
-                  bool gradients = false);
+                  Payload payload = Payload::Activations);
 
 // An all-to-all: each member sends `bytes` in equal parts to all members.
 Seconds all_to_all(const Hardware& hardware, const mesh::NodeSpread& group, double bytes);

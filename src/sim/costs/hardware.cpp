@@ -18,8 +18,8 @@ void describe_device(Device& device, OptionTable& table) {
   table.push_back({section, "name", &device.name, "Name of the machine."});
   table.push_back(
       {section, "published_as", &device.published_as, "Prefixes of its names in tables of published runs."});
-  table.push_back({section, "backend", &device.backend, "Device that computes: CPU or GPU.",
-                   one_of({"cpu", "cuda"})});
+  table.push_back(
+      {section, "backend", &device.backend, "Device that computes: CPU or GPU.", one_of({"cpu", "cuda"})});
   table.push_back({section, "peak", &device.peak, "Peak rate that MFU refers to.", one_of({"bf16", "f32"})});
   table.push_back(
       {section, "bf16_tflops", &device.bf16_tflops, "Peak of dense bf16 products.", not_negative()});
@@ -155,10 +155,12 @@ void check_attention_kernels(const Hardware& hardware, std::string_view origin) 
                    "(hardware/h800-cudnn.toml has cuDNN's on Hopper), or \"fa2\"");
 }
 
-// Throws unless there are `points` values, or none if they are optional.
+enum class Needed : bool { No, Yes };
+
+// Throws unless there are `points` values, or none if they are not needed.
 void check_values(const Numbers& values, std::size_t points, const char* key, const std::string& of,
-                  bool optional, std::string_view origin) {
-  if (values.size() == points || (optional && values.empty())) return;
+                  Needed needed, std::string_view origin) {
+  if (values.size() == points || (needed == Needed::No && values.empty())) return;
   throw InputError(std::string(origin) + ": measured." + key + " has " + std::to_string(values.size()) +
                    " values; " + of + " needs " + std::to_string(points));
 }
@@ -172,31 +174,34 @@ void check_products(const Measured& measured, bool f32, std::string_view origin)
     throw InputError(std::string(origin) +
                      ": measured.matrix_tokens and measured.matrix_width need each other");
   }
-  check_values(measured.matrix_tflops, points, "matrix_tflops", of, f32, origin);
-  check_values(measured.matrix_input_tflops, points, "matrix_input_tflops", of, true, origin);
-  check_values(measured.matrix_weight_tflops, points, "matrix_weight_tflops", of, true, origin);
-  check_values(measured.f32_matrix_tflops, points, "f32_matrix_tflops", of, !f32, origin);
-  check_values(measured.f32_matrix_input_tflops, points, "f32_matrix_input_tflops", of, true, origin);
-  check_values(measured.f32_matrix_weight_tflops, points, "f32_matrix_weight_tflops", of, true, origin);
+  check_values(measured.matrix_tflops, points, "matrix_tflops", of, f32 ? Needed::No : Needed::Yes, origin);
+  check_values(measured.matrix_input_tflops, points, "matrix_input_tflops", of, Needed::No, origin);
+  check_values(measured.matrix_weight_tflops, points, "matrix_weight_tflops", of, Needed::No, origin);
+  check_values(measured.f32_matrix_tflops, points, "f32_matrix_tflops", of, f32 ? Needed::Yes : Needed::No,
+               origin);
+  check_values(measured.f32_matrix_input_tflops, points, "f32_matrix_input_tflops", of, Needed::No, origin);
+  check_values(measured.f32_matrix_weight_tflops, points, "f32_matrix_weight_tflops", of, Needed::No, origin);
 }
 
 void check_measured(const Measured& measured, bool f32, std::string_view origin) {
   check_products(measured, f32, origin);
   const auto curve = [&](const Numbers& at, const char* at_key, const Numbers& values, const char* key,
-                         bool optional) {
+                         Needed needed) {
     check_ascends(at, ("measured." + std::string(at_key)).c_str(), origin);
-    check_values(values, at.size(), key, at_key, optional, origin);
+    check_values(values, at.size(), key, at_key, needed, origin);
   };
   const Numbers& lengths = measured.attention_tokens;
-  curve(lengths, "attention_tokens", measured.attention_tflops, "attention_tflops", false);
-  curve(lengths, "attention_tokens", measured.attention_backward_tflops, "attention_backward_tflops", true);
-  curve(lengths, "attention_tokens", measured.earlier_attention_tflops, "earlier_attention_tflops", true);
+  curve(lengths, "attention_tokens", measured.attention_tflops, "attention_tflops", Needed::Yes);
+  curve(lengths, "attention_tokens", measured.attention_backward_tflops, "attention_backward_tflops",
+        Needed::No);
+  curve(lengths, "attention_tokens", measured.earlier_attention_tflops, "earlier_attention_tflops",
+        Needed::No);
   curve(lengths, "attention_tokens", measured.earlier_attention_backward_tflops,
-        "earlier_attention_backward_tflops", true);
+        "earlier_attention_backward_tflops", Needed::No);
   const Numbers& sizes = measured.elementwise_mb;
-  curve(sizes, "elementwise_mb", measured.elementwise_gbps, "elementwise_gbps", false);
-  curve(sizes, "elementwise_mb", measured.elementwise_backward_gbps, "elementwise_backward_gbps", true);
-  curve(measured.link_kb, "link_kb", measured.link_us, "link_us", false);
+  curve(sizes, "elementwise_mb", measured.elementwise_gbps, "elementwise_gbps", Needed::Yes);
+  curve(sizes, "elementwise_mb", measured.elementwise_backward_gbps, "elementwise_backward_gbps", Needed::No);
+  curve(measured.link_kb, "link_kb", measured.link_us, "link_us", Needed::Yes);
   if (!std::is_sorted(measured.link_us.begin(), measured.link_us.end()))
     throw InputError(std::string(origin) + ": measured.link_us must not fall as messages grow");
 }
