@@ -4,53 +4,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/memory/context_traffic.h"
-#include "sim/costs/collectives.h"
 #include "sim/costs/kernel_cost.h"
+#include "sim/costs/layer_traffic.h"
 
 namespace penstock::sim {
 namespace {
 
 using model::SavedTensor;
-
-constexpr double kAccumulatorBytes = 4;
-
-// A layer's slice with the machine and the engine that compute it.
-struct Site {
-  const LayerSlice& slice;
-  const Hardware& hardware;
-  const Engine& engine;
-  model::Shape held;
-  double tokens;
-  double t;
-
-  const model::Shape& shape() const { return held; }
-  double hidden() const { return as_double(shape().hidden); }
-  double queries() const { return as_double(shape().query_width()); }
-  double keys() const { return as_double(shape().kv_width()); }
-  double hidden_bytes() const { return hardware.number_bytes() * tokens * hidden(); }
-  double own_hidden_bytes() const { return hidden_bytes() / t; }
-  FlashAttention flash() const {
-    return {tokens,          slice.own,  slice.earlier,
-            queries() / t,   slice.seen, as_double(shape().head_dim()),
-            engine.attention};
-  }
-  PlainAttention plain() const {
-    return {tokens, slice.sequence, queries() / t, as_double(shape().heads) / t, engine.dropout};
-  }
-  bool has_experts() const { return shape().experts > 1; }
-  // Folded experts are whole and take the rank's own tokens: no gather or scatter around them.
-  bool folds_experts() const { return engine.folded_experts && has_experts(); }
-  bool missing(SavedTensor tensor) const { return !slice.keep.has(tensor); }
-  bool has_keys() const { return slice.sliced || !missing(SavedTensor::KeyValue); }  // kept, or in the cache
-  double expert_load() const { return std::min(slice.expert_load, greatest_load(held, slice.mesh)); }
-  double gates() const { return slice.family == Family::Llama ? 2.0 : 1.0; }
-};
-
-Site site_of(const LayerSlice& slice, const Hardware& hardware, const Engine& engine) {
-  const int t = slice.mesh.tensor, all = t * static_cast<int>(slice.shards);
-  return {slice, hardware, engine, shape_of_ranks(slice.shape, all), slice.tokens, as_double(t)};
-}
 
 // Rows per expert and number of experts on this device; a dense MLP is one expert.
 struct ExpertProducts {
@@ -120,95 +80,6 @@ double elementwise_bytes(const Site& site, const ElementwiseBytes& bytes) {
   const double routed = 2.0 * passes * site.hidden() * as_double(site.shape().experts_per_token);
   return site.engine.elementwise * site.hardware.number_bytes() / 2 *
          (bytes.hidden * hidden_tokens + (bytes.split + routed) * site.tokens / site.t);
-}
-
-double tensor_exposed(const Site& site) {
-  return site.engine.tensor_exposed *
-         (site.engine.tensor_overlap ? site.hardware.efficiency.tensor_exposed : 1.0);
-}
-
-mesh::NodeSpread tensor_group(const Site& site) {
-  return mesh::thinnest(site.slice.mesh, mesh::Group::Tensor, site.hardware.node.gpus);
-}
-
-// One all-gather or reduce-scatter of the hidden state, in numbers of the precision or of f32.
-Seconds tensor_pass(const Site& site, bool in_f32 = false) {
-  if (site.t == 1) return 0;
-  const double bytes = (in_f32 ? kAccumulatorBytes / site.hardware.number_bytes() : 1) * site.hidden_bytes();
-  return tensor_exposed(site) * ring_pass(site.hardware, tensor_group(site), bytes);
-}
-
-// A rank of several logical shards sends their sums unrounded.
-Seconds scatter_pass(const Site& site) { return tensor_pass(site, site.slice.shards > 1); }
-
-struct ContextTraffic {
-  Seconds forward, backward;
-  Seconds again;  // a recomputed forward, whose keys and values are still there
-};
-
-// Keys and values go to all ranks once in the forward and once in the backward, which also returns their
-// gradients. This traffic hides behind the QKV product unless queries share heads, as in the ATC'24 engine.
-ContextTraffic ring_traffic(const Site& site) {
-  const mesh::Mesh& mesh = site.slice.mesh;
-  const mesh::NodeSpread group = mesh::thinnest(mesh, mesh::Group::Context, site.hardware.node.gpus);
-  const double all_tokens = site.hardware.number_bytes() * site.tokens * mesh.context / site.t;
-  const double exposed = site.slice.shape.kv_heads == site.shape().heads ? tensor_exposed(site) : 1.0;
-  const Seconds pass =
-      exposed * ring_pass(site.hardware, group, (site.slice.earlier + 1) * all_tokens * 2 * site.keys());
-  return {pass, 2 * pass, pass};
-}
-
-// `members` ranks of a context group that are `apart` of its ranks apart.
-mesh::NodeSpread context_spread(const Site& site, std::int64_t apart, std::int64_t members) {
-  const mesh::Mesh& mesh = site.slice.mesh;
-  const std::int64_t stride = apart * mesh.tensor, width = stride * members;
-  return mesh::thinnest(width, mesh.world() / width, stride, static_cast<int>(members),
-                        site.hardware.node.gpus);
-}
-
-// The time of all collectives of a pass: each has its latency; their bytes are summed.
-Seconds context_pass(const Site& site, const model::ContextPass& pass, const model::ContextSplit& split) {
-  Seconds sum = 0;
-  if (pass.exchanges > 0) {
-    const mesh::NodeSpread group = context_spread(site, 1, split.heads);
-    const double sent = pass.exchanged * group.members / (group.members - 1);
-    sum +=
-        all_to_all(site.hardware, group, sent) + (pass.exchanges - 1) * all_to_all(site.hardware, group, 0);
-  }
-  if (pass.gathers > 0) {
-    const mesh::NodeSpread group = context_spread(site, split.heads, split.token_ranks());
-    const double whole = pass.gathered * group.members / (group.members - 1);
-    sum += ring_pass(site.hardware, group, whole) + (pass.gathers - 1) * ring_pass(site.hardware, group, 0);
-  }
-  return sum;
-}
-
-ContextTraffic context_traffic(const Site& site) {
-  if (site.slice.mesh.context == 1) return {};
-  if (!site.engine.context_by_split) return ring_traffic(site);
-  model::ContextSplit split = site.slice.context;
-  split.ranks = site.slice.mesh.context;
-  const model::ContextTraffic moved =
-      model::context_traffic(model::shape_of_rank(site.shape(), site.slice.mesh.tensor), split, site.tokens,
-                             site.hardware.number_bytes(), kAccumulatorBytes);
-  return {context_pass(site, moved.forward, split), context_pass(site, moved.backward, split),
-          context_pass(site, moved.again, split)};
-}
-
-// Expected number of a group's nodes on which a token has at least one of its experts.
-double visited_nodes(double nodes, double experts) { return nodes * (1 - std::pow(1 - 1 / nodes, experts)); }
-
-// All-to-all of tokens to their experts and back.
-Seconds expert_traffic(const Site& site) {
-  if (!site.has_experts() || site.slice.mesh.expert == 1) return 0;
-  const std::int64_t node = site.hardware.node.gpus;
-  const mesh::NodeSpread group = site.folds_experts()
-                                     ? mesh::thinnest(site.slice.mesh, mesh::Group::Expert, node)
-                                     : strided_expert_group(site.slice.mesh, node);
-  double copies = as_double(site.shape().experts_per_token);
-  if (site.engine.direct_dispatch && !group.one_node) copies = visited_nodes(group.nodes, copies);
-  const double bytes = site.own_hidden_bytes() * copies * site.expert_load();
-  return 2.0 * site.engine.expert_exposed * all_to_all(site.hardware, group, bytes);
 }
 
 LayerTerms forward_terms(const Site& site) {
