@@ -43,6 +43,30 @@ std::string malformation(const Program& program, int device, std::uint32_t index
   return {};
 }
 
+bool is_step(const Op& op) { return op.kind == OpKind::OptimizerStep; }
+
+// STEP must be there, once, and after all computation.
+void find_bad_step(const Program& program, int device, Findings& findings) {
+  const std::vector<Op>& ops = program.devices[device].ops;
+  const auto first = std::ranges::find_if(ops, is_step);
+  if (first == ops.end()) {
+    return findings.add(
+        {Rule::Missing,
+         device,
+         -1,
+         {},
+         "STEP is missing: device " + std::to_string(device) + " never runs it, although other devices do"});
+  }
+  const auto later =
+      std::find_if(first + 1, ops.end(), [](const Op& op) { return lane_of(op.kind) == Lane::Compute; });
+  if (later == ops.end()) return;
+  const auto position = static_cast<int>(later - ops.begin());
+  findings.add({is_step(*later) ? Rule::Duplicate : Rule::Order, device, position, action_of(*later),
+                place_text(device, position) + ": " + to_token(*later, is_sliced(program)) +
+                    " runs after STEP (" + place_text(device, static_cast<int>(first - ops.begin())) +
+                    "), which must come last"});
+}
+
 }  // namespace
 
 Schedule actions_of(const Program& program) {
@@ -69,31 +93,10 @@ void find_malformed(const Program& program, Findings& findings) {
 }
 
 void find_bad_steps(const Program& program, Findings& findings) {
-  const auto is_step = [](const Op& op) { return op.kind == OpKind::OptimizerStep; };
   const bool steps = std::ranges::any_of(
-      program.devices, [&](const DeviceProgram& device) { return std::ranges::any_of(device.ops, is_step); });
+      program.devices, [](const DeviceProgram& device) { return std::ranges::any_of(device.ops, is_step); });
   if (!steps) return;
-  for (int device = 0; device < program.device_count(); ++device) {
-    const std::vector<Op>& ops = program.devices[device].ops;
-    const auto first = std::ranges::find_if(ops, is_step);
-    if (first == ops.end()) {
-      findings.add({Rule::Missing,
-                    device,
-                    -1,
-                    {},
-                    "STEP is missing: device " + std::to_string(device) +
-                        " never runs it, although other devices do"});
-      continue;
-    }
-    const auto later =
-        std::find_if(first + 1, ops.end(), [](const Op& op) { return lane_of(op.kind) == Lane::Compute; });
-    if (later == ops.end()) continue;
-    const auto position = static_cast<int>(later - ops.begin());
-    findings.add({is_step(*later) ? Rule::Duplicate : Rule::Order, device, position, action_of(*later),
-                  place_text(device, position) + ": " + to_token(*later, is_sliced(program)) +
-                      " runs after STEP (" + place_text(device, static_cast<int>(first - ops.begin())) +
-                      "), which must come last"});
-  }
+  for (int device = 0; device < program.device_count(); ++device) find_bad_step(program, device, findings);
 }
 
 Cell& UnitOps::of(OpKind kind) {
