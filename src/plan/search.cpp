@@ -85,6 +85,7 @@ class Worker {
   using CommonOfPolicies = std::vector<std::optional<Common>>;
 
   void visit_batch(Layout layout, const std::vector<int>& chunks, const std::vector<int>& slices);
+  void visit_schedule(Layout layout, CommonOfPolicies& common);
   void visit_options(const Layout& layout, CommonOfPolicies& common);
   const Common& common_of(const Layout& layout, std::optional<Common>& common) const;
   void judge(Layout layout, const Common& common);
@@ -145,19 +146,18 @@ void Worker::visit_batch(Layout layout, const std::vector<int>& chunks, const st
       layout.schedule = schedule;
       for (const int v : chunks) {
         layout.chunks = v;
-        if (repeats_another(layout)) {
-          count(Rejection::Duplicate, option_count());
-        } else if (const auto why = reject_layout(workload_, layout)) {
-          count(*why, option_count());
-        } else if (is_refused_by_trainer(layout)) {
-          count(Rejection::Trainer, option_count());
-        } else {
-          layout.group = group_for(layout);
-          visit_options(layout, common);
-        }
+        visit_schedule(layout, common);
       }
     }
   }
+}
+
+void Worker::visit_schedule(Layout layout, CommonOfPolicies& common) {
+  if (repeats_another(layout)) return count(Rejection::Duplicate, option_count());
+  if (const auto why = reject_layout(workload_, layout)) return count(*why, option_count());
+  if (is_refused_by_trainer(layout)) return count(Rejection::Trainer, option_count());
+  layout.group = group_for(layout);
+  visit_options(layout, common);
 }
 
 bool Worker::is_refused_by_trainer(const Layout& layout) {

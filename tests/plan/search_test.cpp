@@ -22,7 +22,7 @@ SearchSpace small_space() {
   space.expert = {1};
   space.pipeline = {1, 2, 4, 5};
   space.chunks = {1, 2, 5};
-  space.slices = {1, 4, 8};
+  space.slices = {1, 4, 20};  // 20 has groups on 5 devices
   space.micro_batch = {1, 2};
   return space;
 }
@@ -58,7 +58,7 @@ void for_each_layout(const Workload& w, const Cluster& on, const SearchSpace& sp
 }
 
 TEST(Search, FindsWhatAPlainWalkThroughAllCandidatesFindsAndCountsTheSame) {
-  const Workload w = workload("llama-70b-gqa", 32768, 64);
+  const Workload w = workload("llama-70b-gqa", 40960, 64);
   const Cluster on = cluster(40);
   const SearchSpace space = small_space();
   std::int64_t candidates = 0;
