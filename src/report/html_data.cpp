@@ -253,6 +253,7 @@ std::string report_json(const Report& report, const HtmlLimits& limits) {
       .add("kinds", list(schedule::kOpWords, kind_json))
       .add("compute", list(compute_kinds(), [](auto kind) { return std::to_string(static_cast<int>(kind)); }))
       .add("series", colours(kSeriesColours))
+      .add("more", colours(kMoreColours))
       .add("lines", colours(kLineColours))
       .add("runs", list(report.runs, [&](const Run& run) { return run_json(run, plan); }))
       .add("bars", list(report.bars, bar_chart_json))

@@ -43,6 +43,15 @@ inline constexpr std::array<Colour, 9> kSeriesColours{{{0x44, 0xAA, 0x99, "#44aa
                                                        {0x11, 0x77, 0x33, "#117733"},
                                                        {0x88, 0x22, 0x55, "#882255"}}};
 
+// For the areas after those nine, as a planned step has: none is near any of them, or near another of these,
+// as those for thin lines would be.
+inline constexpr std::array<Colour, 6> kMoreColours{{{0x44, 0x77, 0xAA, "#4477aa"},
+                                                     {0xEE, 0x77, 0x33, "#ee7733"},
+                                                     {0xBB, 0xDD, 0x44, "#bbdd44"},
+                                                     {0x77, 0x44, 0x22, "#774422"},
+                                                     {0xFF, 0xBB, 0xCC, "#ffbbcc"},
+                                                     {0x88, 0x88, 0x88, "#888888"}}};
+
 // For thin lines on light and dark backgrounds (curves of several runs), in this order: his "bright" scheme.
 inline constexpr std::array<Colour, 6> kLineColours{{{0x44, 0x77, 0xAA, "#4477aa"},
                                                      {0xEE, 0x66, 0x77, "#ee6677"},

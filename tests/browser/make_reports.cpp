@@ -80,6 +80,18 @@ Report hostile_report() {
   return report;
 }
 
+// Two schedules of one model, whose losses are the same, over thousands of steps.
+Report steps_report() {
+  Report report{"One loss", {}};
+  for (const char* name : {"gpipe", "1f1b"}) {
+    Run run = example_run(name, example_program(name, 2, 2, 1), 0);
+    run.metrics = {{"loss", "nats", {1, 1500, 3000}, {3, 2, 1}}};
+    run.tables = {{"Simulated", {"device", "busy"}, {{"0", "1 min 40 s"}, {"1", "1 h 42 min"}}}};
+    report.runs.push_back(run);
+  }
+  return report;
+}
+
 // Bars and points before the timeline, as a plan has them.
 Report charts_report() {
   Report report{"Charts", {example_run("slimpipe", example_program("slimpipe", 4, 2, 4), 0)}};
@@ -88,7 +100,10 @@ Report charts_report() {
                   Unit::Bytes,
                   {"t8 p4 d4 slimpipe n8 v2 balanced offload 13% vocab levelled", kMarkup},
                   {{"weights", {3e9, 2e9}}, {"activations", {5e9, 9e9}}, {kMarkup, {1e9, 0}}}},
-                 {"Rejected", "", Unit::Count, {"memory", "batch"}, {{"candidates", {5571840, 12}}}}};
+                 {"Rejected", "", Unit::Count, {"memory", "batch"}, {{"candidates", {5571840, 12}}}},
+                 {"Time by term", "", Unit::Seconds, {"step"}, {}}};
+  for (int term = 0; term < 15; ++term)
+    report.bars.back().parts.push_back({"term " + std::to_string(term), {1}});
   report.points = {{"Least time by memory",
                     "One for each amount.",
                     "memory",
@@ -127,6 +142,7 @@ int main(int count, char** arguments) {
   write(directory / "hostile.html", html_page(hostile_report()));
   write(directory / "many.html", html_page(many_report()));
   write(directory / "ranks.html", html_page(ranks_report()));
+  write(directory / "steps.html", html_page(steps_report()));
   write(directory / "charts.html", html_page(charts_report()));
   write(directory / "empty.html", html_page({"Nothing yet", {}}));
   write(directory / "small.trace.json", chrome_trace(small_report()));

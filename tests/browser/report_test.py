@@ -174,11 +174,12 @@ class Charts(Page):
 
     def test_stand_before_the_timeline_with_their_numbers(self):
         headings = BROWSER.evaluate("[...document.querySelectorAll('h2')].map(h => h.textContent)")
-        self.assertEqual(headings[:5], ["Least time by memory", "Predicted beside published", "Memory by category", "Rejected", "Timeline"])
+        self.assertEqual(headings[:6], ["Least time by memory", "Predicted beside published", "Memory by category", "Rejected",
+                                        "Time by term", "Timeline"])
         text = BROWSER.evaluate("document.body.innerText")
         for part in ("8.38 GiB", "5,571,840", "On the fullest device.", "seconds of a step"):
             self.assertIn(part, text)
-        self.assertEqual(BROWSER.evaluate("document.querySelectorAll('.barrow').length"), 4)
+        self.assertEqual(BROWSER.evaluate("document.querySelectorAll('.barrow').length"), 5)
         self.assertEqual(BROWSER.evaluate("document.querySelectorAll('circle').length"), 6)
 
     def test_two_accounts_of_one_quantity_agree_on_the_diagonal(self):
@@ -196,6 +197,14 @@ class Charts(Page):
         scale = sum(widths[1]) / 11e9
         for width, value in zip(widths[0] + widths[1], (3e9, 5e9, 1e9, 2e9, 9e9)):
             self.assertAlmostEqual(width, scale * value, delta=0.5)
+
+    def test_fifteen_parts_of_a_bar_have_colours_that_are_told_apart(self):
+        colours = BROWSER.evaluate("[...[...document.querySelectorAll('.bar')].pop().children].map(part =>"
+                                   " getComputedStyle(part).backgroundColor.match(/\\d+/g).map(Number))")
+        self.assertEqual(len(colours), 15)
+        for i, one in enumerate(colours):
+            for other in colours[:i]:
+                self.assertGreater(sum((a - b) ** 2 for a, b in zip(one, other)) ** 0.5, 50, (one, other))
 
     def test_the_pointer_on_a_point_names_it(self):
         x, y = BROWSER.evaluate("(() => { const c = document.querySelectorAll('circle')[2]; c.scrollIntoView({block: 'center'});"
@@ -240,6 +249,30 @@ class OtherReports(Page):
         self.open("many")
         self.assertIn("200000", BROWSER.evaluate("document.querySelector('table').textContent"))
         self.assertEqual(BROWSER.evaluate("document.querySelectorAll('svg.bars rect').length"), 2000 * 65)
+
+    def test_the_names_of_many_devices_do_not_touch_one_another(self):
+        self.open("many")
+        tops = BROWSER.evaluate("[...document.querySelectorAll('svg.bars text')].map(name => name.getBBox().y)")
+        self.assertGreater(min(after - before for before, after in zip(tops, tops[1:])), 12)
+        self.assertGreaterEqual(tops[0], BROWSER.evaluate("document.querySelector('svg.bars').viewBox.baseVal.y"))
+
+    def test_the_last_step_under_a_curve_is_not_cut(self):
+        self.open("steps")
+        ends = BROWSER.evaluate("[...document.querySelectorAll('.charts svg text')].map(t => [t.textContent, t.getBBox().x + t.getBBox().width])")
+        self.assertIn("3000", [text for text, _ in ends])
+        self.assertLessEqual(max(end for _, end in ends), 480)
+
+    def test_curves_on_one_another_show_the_colours_of_all(self):
+        self.open("steps")
+        curves = BROWSER.evaluate("[...document.querySelectorAll('.charts path.curve')].map(c =>"
+                                  " [c.getAttribute('stroke-dasharray'), Number(c.getAttribute('stroke-dashoffset'))])")
+        self.assertEqual(curves, [["6 6", 0], ["6 6", -6]])
+
+    def test_minutes_and_hours_are_set_right_as_numbers_are(self):
+        self.open("steps")
+        cells = BROWSER.evaluate("[...document.querySelectorAll('td.number')].map(cell => cell.textContent)")
+        self.assertIn("1 min 40 s", cells)
+        self.assertIn("1 h 42 min", cells)
 
     def test_several_runs_share_one_time_axis(self):
         self.open("several")

@@ -6,7 +6,7 @@ const CHART_UNITS = {
   bytes: printBytes,
   count: (value) => value.toLocaleString('en')
 };
-const partColour = (index) => [...data.series, ...data.lines][index % (data.series.length + data.lines.length)];
+const partColour = (index) => [...data.series, ...data.more][index % (data.series.length + data.more.length)];
 
 function barRow(chart, row, total, longest) {
   const print = CHART_UNITS[chart.unit];

@@ -73,6 +73,9 @@ function lonePoints(curve, scales) {
           []);
 }
 
+// The place of a label centred under x, moved left where the drawing would cut it.
+const labelPlace = (x, text) => Math.min(x, CURVE.width - 1 - 3.3 * text.length);
+
 function curveAxes(scales) {
   const parts = [];
   const rows = axisTicks(scales.low, scales.high, 5), columns = axisTicks(scales.first, scales.last, 6, 1);
@@ -85,9 +88,9 @@ function curveAxes(scales) {
             axisNumber(value, rows.step, greatest)));
   }
   for (const value of columns.values) {
+    const text = axisNumber(value, columns.step, scales.last);
     parts.push(
-        svg('text', {x: scales.x(value), y: CURVE.bottom + 16, 'text-anchor': 'middle'},
-            axisNumber(value, columns.step, scales.last)));
+        svg('text', {x: labelPlace(scales.x(value), text), y: CURVE.bottom + 16, 'text-anchor': 'middle'}, text));
   }
   parts.push(
       svg('text', {x: (CURVE.left + CURVE.right) / 2, y: CURVE.height - 4, 'text-anchor': 'middle'}, 'step'));
@@ -119,15 +122,29 @@ function followPointer(drawing, curves, scales, cursor, said) {
   });
 }
 
+// Curves on one another, as the losses of one model under two schedules are, show all of their colours in turn.
+function curveLines(curves, scales) {
+  const DASH = 6, places = curves.map((curve) => curve.values.map((value) => value === null ? null : scales.y(value)));
+  const covers = (a, b) => curves[a].steps.length === curves[b].steps.length &&
+      curves[a].steps.every((step, i) => step === curves[b].steps[i]) &&
+      places[a].every((y, i) => y === places[b][i] || (y !== null && places[b][i] !== null && Math.abs(y - places[b][i]) < 1));
+  return curves.map((curve, c) => {
+    const together = curves.map((_, other) => other).filter((other) => covers(c, other));
+    const place = together.indexOf(c), gap = DASH * (together.length - 1);
+    return svg('path', {
+      class: 'curve',
+      d: curvePath(curve, scales),
+      stroke: curve.colour,
+      'stroke-dasharray': gap > 0 ? DASH + ' ' + gap : curve.dash,
+      'stroke-dashoffset': gap > 0 ? -DASH * place : undefined
+    });
+  });
+}
+
 function curveChart(name, curves) {
   const scales = curveScales(curves), said = element('p', {class: 'said'}, '\u00a0');
   const cursor = svg('path', {class: 'cursor', visibility: 'hidden'});
-  const lines = curves.map((curve) => svg('path', {
-                             class: 'curve',
-                             d: curvePath(curve, scales),
-                             stroke: curve.colour,
-                             'stroke-dasharray': curve.dash
-                           }));
+  const lines = curveLines(curves, scales);
   const drawing =
       svg('svg', {viewBox: '0 0 ' + CURVE.width + ' ' + CURVE.height, role: 'img', 'aria-label': name},
           curveAxes(scales), lines, curves.map((curve) => lonePoints(curve, scales)).flat(), cursor);
@@ -183,14 +200,14 @@ function idleBars(track, parts, longest) {
     };
     parts.forEach((part, p) => add(part.cause, part.devices[d], causeColour(p)));
     add('busy', busyOf(track, d), 'var(--busy)');
-    const baseline = Math.max(9, d * pitch + Math.min(pitch, 14) - 3);  // the first name has room too
+    const baseline = d * pitch + Math.min(pitch, 14) / 2 + 4;
     if (d % Math.ceil(14 / pitch) === 0)
       bars.push(svg('text', {x: left - 6, y: baseline, 'text-anchor': 'end'}, names[d]));
   }
   return svg(
       'svg', {
         class: 'bars',
-        viewBox: '0 0 ' + width + ' ' + count * pitch,
+        viewBox: '0 -4 ' + width + ' ' + (count * pitch + 8),  // names are higher than the narrowest bars
         role: 'img',
         'aria-label': 'idle time by cause'
       },

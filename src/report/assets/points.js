@@ -64,7 +64,8 @@ function pointAxes(chart, scales) {
   }
   for (const value of pointTicks(chart, chart.xUnit, scales.left, scales.right)) {
     const text = tickText(chart.xUnit, value);
-    parts.push(svg('text', {x: scales.x(value), y: CURVE.bottom + 16, 'text-anchor': 'middle'}, text));
+    const x = labelPlace(scales.x(value), text);
+    parts.push(svg('text', {x, y: CURVE.bottom + 16, 'text-anchor': 'middle'}, text));
   }
   const middle = (CURVE.left + CURVE.right) / 2;
   parts.push(svg('text', {x: middle, y: CURVE.height - 2, 'text-anchor': 'middle'}, chart.x));

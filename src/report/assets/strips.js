@@ -114,13 +114,13 @@ function lagPoints(panel) {
 function drawLag(panel, g, region) {
   const lines = lagPoints(panel), [low, high] = panel.lagRange, span = high - low || 1;
   const y = (value) => region.y + 3 + (region.height - 6) * (high - value) / span;
-  drawGround(panel, g, region);
+  const end = drawGround(panel, g, region);
   g.save();
   g.beginPath();
   g.rect(panel.left, region.y, panel.right - panel.left, region.height);
   g.clip();
   g.fillStyle = panel.ink.faint;
-  g.fillRect(panel.left, Math.round(y(0)), panel.right - panel.left, 1);
+  if (end > panel.left) g.fillRect(panel.left, Math.round(y(0)), end - panel.left, 1);
   g.lineWidth = 1.2;
   lines.forEach((points, d) => {
     g.strokeStyle = data.lines[d % data.lines.length];

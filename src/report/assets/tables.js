@@ -4,7 +4,8 @@
 const section = (title, ...children) =>
     element('section', {class: 'part'}, element('h2', {}, title), ...children);
 
-const looksNumeric = (text) => /^[-+]?[\d.,]+(e[-+]?\d+)?\s*(%|[\u00b5a-zA-Z/]{1,12})?$/.test(text.trim());
+const looksNumeric = (text) =>
+    /^([-+]?[\d.,]+(e[-+]?\d+)?\s*(%|[\u00b5a-zA-Z/]{1,12})?|\d+ (h \d+ min|min \d+ s))$/.test(text.trim());
 
 // A column is set right when everything in it below the header is a number, a dash or empty.
 function table({header, rows}) {
