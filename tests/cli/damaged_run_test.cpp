@@ -50,6 +50,15 @@ TEST_F(DamagedRun, WithoutAFileIsRefusedNamingIt) {
     expect_refused(damaged(file, [](const fs::path& p) { fs::remove(p); }), file);
 }
 
+TEST_F(DamagedRun, ThatHasNotEndedIsRefusedWithTheWayToContinueIt) {
+  const std::string directory = damaged("program.txt", [](const fs::path& p) {
+    for (const char* file : {"program.txt", "timeline.json", "summary.json"})
+      fs::remove(p.parent_path() / file);
+  });
+  expect_refused(directory, "the run has not ended");
+  expect_refused(directory, "penstock train " + directory + "/run.toml --resume");
+}
+
 TEST_F(DamagedRun, WithAFileCutShortIsRefusedNamingIt) {
   for (const char* file : kRead) {
     expect_refused(damaged(file, [](const fs::path& p) { fs::resize_file(p, fs::file_size(p) / 2); }), file);

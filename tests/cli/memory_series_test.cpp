@@ -39,5 +39,20 @@ TEST(PredictedMemoryOverTime, HasThePeakOfTheTable) {
   }
 }
 
+// A device that waits for its first action holds what the step before left.
+TEST(MeasuredMemoryOverTime, BeginsWithTheStep) {
+  schedule::Program program;
+  program.devices.emplace_back().append({.kind = schedule::OpKind::Forward});
+  MeasuredStep step;
+  step.result.timeline.devices = {{schedule::Event{.start = 2, .end = 3}}};
+  run::OpMemory memory{.peak = 30};
+  memory.live[static_cast<std::size_t>(model::Category::Weights)] = 20;
+  step.memory = {{memory}};
+  const report::MemorySeries series = measured_memory(program, step).at(0);
+  EXPECT_EQ(series.times, (std::vector<Seconds>{0, 2, 3}));
+  EXPECT_EQ(series.bytes[static_cast<std::size_t>(model::Category::Weights)],
+            (std::vector<Bytes>{20, 20, 20}));
+}
+
 }  // namespace
 }  // namespace penstock::cli

@@ -8,7 +8,7 @@
 
 namespace penstock::cli {
 
-// Throws InputError for unreadable files, and as run::parse_measured_run.
+// Throws InputError for a run that has not ended, for unreadable files, and as run::parse_measured_run.
 run::MeasuredRun read_measured_run(const std::string& directory, bool processor_time = false);
 
 }  // namespace penstock::cli

@@ -53,6 +53,7 @@ std::vector<report::MemorySeries> measured_memory(const schedule::Program& progr
     report::MemorySeries series = empty_series();
     const auto& ops = program.devices[device].ops;
     ByCategory before = step.memory[device].empty() ? ByCategory{} : step.memory[device].back().live;
+    append(series, 0, before);
     std::size_t index = 0;
     for (std::size_t op = 0; op < ops.size(); ++op) {
       if (lane_of(ops[op].kind) != schedule::Lane::Compute) continue;
