@@ -49,15 +49,24 @@ Seconds seconds_of(const Case& c, int rank) {
          edges_of_step(c, rank);
 }
 
+// Of a schedule whose devices run w = min(n, p) consecutive slices at the same time, in lockstep: the mean of
+// the longest of w, Σ max/n − 1, where slice i of n has (2i − 1)/n of the mean attention.
+double longest_of_window(double slices, double devices) {
+  const double window = std::min(slices, devices);
+  return (window - 1) * (2 * slices - window) / (slices * slices);
+}
+
 // Overhead of unequal slices, as a share of attention. With exchange devices run in lockstep and a slot takes
 // as long as its slowest device: paired about 1 + 1/n of the mean, levelled 1 (tables of docs/slimpipe.md,
-// "Context exchange"). Without it, visits of the vocabulary are barriers; else waits grow with the square of
-// attention's share of the work, and below p, n makes no difference (both by simulation at p 4 to 16 and n 4
-// to 64, within a factor of two).
+// "Context exchange"). Without it, seq1f1b runs in lockstep, as a forward on one device meets a backward of
+// an unrelated slice on the next, and visits of the vocabulary are barriers; else waits grow with the square
+// of attention's share of the work, and below p, n makes no difference (both by simulation at p 4 to 16 and n
+// 4 to 64, within a factor of two).
 double attention_imbalance(const Layout& layout, double share) {
   if (layout.slices == 1 || layout.mesh.pipeline == 1) return 0;
   if (layout.exchange == ExchangeMode::Paired) return 1.25 / layout.slices;
   if (layout.exchange == ExchangeMode::Levelled) return 0;
+  if (layout.schedule == ScheduleKind::Seq1F1B) return longest_of_window(layout.slices, layout.mesh.pipeline);
   const double others = layout.mesh.pipeline - 1.0;
   if (layout.vocabulary_parallel) return others / (layout.slices + others);
   return share * share * 0.95 * others / std::max(layout.slices, layout.mesh.pipeline);

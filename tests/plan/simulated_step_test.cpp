@@ -239,5 +239,28 @@ TEST(SimulatedStep, AgreesWithTheClosedFormWhereOneChunksSumsOverlapAnothersComp
   }
 }
 
+// Devices wait for the longest of the slices that run at the same time.
+TEST(SimulatedStep, AgreesWithTheClosedFormForUnequalSlicesOfSeq1F1B) {
+  for (const std::int64_t tokens : {8192, 32768, 131072}) {
+    for (const int pipeline : {4, 8}) {
+      for (const int slices : {2, 4, 8, 16, 32}) {
+        Workload w = workload("llama-70b-gqa", tokens, 32);
+        w.model.shape.layers = 64;
+        const Cluster on = cluster(8 * pipeline);
+        Layout layout;
+        layout.mesh = {.tensor = 8, .pipeline = pipeline};
+        layout.schedule = ScheduleKind::Seq1F1B;
+        layout.keep = keep_of(model::Policy::Full);
+        layout.slices = slices;
+        const StepCost cost = step_cost(w, layout, on.hardware, on.engine);
+        const auto step = simulate_step(w, on, layout);
+        ASSERT_TRUE(step) << print_layout(layout);
+        EXPECT_NEAR(step->result.makespan / cost.total(), 1.0, 0.06)
+            << print_layout(layout) << " tokens " << tokens << " imbalance " << cost.imbalance / cost.total();
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace penstock::plan
