@@ -220,32 +220,36 @@ TEST(FailingRank, WithNumbersThatAreNotFiniteKeepsItsLastGoodCheckpoint) {
   EXPECT_FALSE(fs::exists(scratch / ("run/checkpoints/step-00000" + steps)));
 }
 
-TEST(FailingRank, ThatRunsOutOfMemorySaysSoInOneLine) {
 #ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "the address sanitizer needs more address space than the test leaves"
-                  "; enable it with: ./dev test cli";
+constexpr bool kTakesAddressSpace = true;
+#else
+constexpr bool kTakesAddressSpace = false;
 #endif
+constexpr const char* kTakesTooMuch =
+    "the address sanitizer needs more address space than the test leaves; enable it with: ./dev test cli";
+
+// With so much address space.
+Ending run_within(Bytes limit, Arguments command) {
+  const std::string limited = "ulimit -v " + std::to_string(limit / KiB) + "; exec \"$0\" \"$@\"";
+  command.insert(command.begin(), {"sh", "-c", limited});
+  return run_program(command, 60);
+}
+
+TEST(FailingRank, ThatRunsOutOfMemorySaysSoInOneLine) {
+  if (kTakesAddressSpace) GTEST_SKIP() << kTakesTooMuch;
   const Scratch scratch;
   scratch.write("run.toml", small_run_file(scratch));
-  const std::string limited = "ulimit -v 6000000; exec \"$0\" \"$@\"";
-  Arguments command{"sh", "-c", limited};
-  for (const std::string& word : with_threads(2, {"train", scratch / "run.toml", "--model.hidden", "2048",
-                                                  "--model.ffn", "1048576", "--train.memory_check", "off"})) {
-    command.push_back(word);
-  }
-  const Ending ending = run_program(command, 60);
+  const Ending ending =
+      run_within(6000000 * KiB, with_threads(2, {"train", scratch / "run.toml", "--model.hidden", "2048",
+                                                 "--model.ffn", "1048576", "--train.memory_check", "off"}));
   EXPECT_EQ(ending.exit_code, 3) << ending.err;
   EXPECT_EQ(lines_of(ending.err).size(), 1u) << ending.err;
 }
 
 TEST(Memory, ThatIsRefusedIsNamedAsTheCause) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "the address sanitizer needs more address space than the test leaves";
-#endif
-  const Ending ending =
-      run_program({"sh", "-c", "ulimit -v 200000; exec \"$0\" \"$@\"", PENSTOCK_PROGRAM, "simulate",
-                   "--schedule", "slimpipe", "-p", "64", "-n", "256", "-m", "64"},
-                  60);
+  if (kTakesAddressSpace) GTEST_SKIP() << kTakesTooMuch;
+  const Ending ending = run_within(200000 * KiB, {PENSTOCK_PROGRAM, "simulate", "--schedule", "slimpipe",
+                                                  "-p", "64", "-n", "256", "-m", "64"});
   EXPECT_EQ(ending.exit_code, 3) << ending.err;
   EXPECT_EQ(
       ending.err,
