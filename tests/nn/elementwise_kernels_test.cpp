@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
 
 #include "nn/kernels/cpu/exponential.h"
+#include "nn/kernels/cpu/softmax_row.h"
 #include "nn/kernels/rms_norm.h"
 #include "nn/kernels/rope.h"
 #include "nn/kernels/swiglu.h"
@@ -34,6 +38,42 @@ TEST(Exponential, IsWithinTwoUnitsInTheLastPlace) {
   EXPECT_EQ(kernels::power_of_two(0.0f), 1.0f);
   EXPECT_LT(kernels::power_of_two(-1000.0f), 3e-38f);
   EXPECT_TRUE(std::isnan(kernels::power_of_two(NAN)));
+}
+
+template <class Element>
+void expect_greatest() {
+  using Number = kernels::Accumulator<Element>;
+  constexpr Number kInfinity = std::numeric_limits<Number>::infinity();
+  const auto greatest_of = [](std::vector<Number> values) {
+    const std::vector<Element> row(values.begin(), values.end());
+    return kernels::greatest_of(row.data(), static_cast<std::int64_t>(row.size()));
+  };
+  EXPECT_EQ(greatest_of({}), -kInfinity);
+  EXPECT_EQ(greatest_of({1, 3, 2}), 3);
+  EXPECT_EQ(greatest_of({-1, 0.5, -3}), Number(0.5));
+  EXPECT_EQ(greatest_of({-4, -0.25, -2}), Number(-0.25));
+  EXPECT_EQ(greatest_of({-kInfinity, -8, -kInfinity}), -8);
+  EXPECT_EQ(greatest_of({-kInfinity, -kInfinity}), -kInfinity);
+  EXPECT_EQ(greatest_of({-1, kInfinity, 2}), kInfinity);
+  for (const Number zero : {Number(0), -Number(0)}) EXPECT_EQ(greatest_of({-1, zero, -2}), 0);
+  for (const Number sign : {Number(1), Number(-1)}) {
+    const Number nan = std::copysign(std::numeric_limits<Number>::quiet_NaN(), sign);
+    std::vector<Number> row(70, Number(-2));
+    for (const Number other : {Number(-2), Number(5), kInfinity, -kInfinity}) {
+      row[3] = other;
+      for (const std::size_t place : {0, 17, 69}) {
+        const Number before = std::exchange(row[place], nan);
+        EXPECT_TRUE(std::isnan(greatest_of(row))) << sign << " at " << place;
+        row[place] = before;
+      }
+    }
+  }
+}
+
+TEST(Softmax, KnowsTheGreatestLogitOfEveryRow) {
+  expect_greatest<c10::BFloat16>();
+  expect_greatest<float>();
+  expect_greatest<double>();
 }
 
 TEST(RmsNorm, OutputAndGradientsEqualAutograd) {

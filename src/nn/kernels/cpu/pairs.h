@@ -38,12 +38,20 @@ inline std::uint32_t word_of(float even, float odd) {
   return (rounded_to_upper_half(even) >> 16) | (rounded_to_upper_half(odd) & 0xFFFF0000u);
 }
 
+// The same for what arithmetic made of bf16 alone, a third of the work less: the lower half of its NaN is
+// zero, so that rounding does not carry into the sign, and NaN stays NaN.
+inline std::uint32_t word_of_narrow(float even, float odd) {
+  return (number_to_upper_half(even) >> 16) | (number_to_upper_half(odd) & 0xFFFF0000u);
+}
+
 inline void put_word(c10::BFloat16* to, std::int64_t k, std::uint32_t word) {
   std::memcpy(to + 2 * k, &word, sizeof(word));
 }
 
 template <class... Elements>
 inline constexpr bool kAnyNarrow = (std::is_same_v<Elements, c10::BFloat16> || ...);
+template <class... Elements>
+inline constexpr bool kAllNarrow = (std::is_same_v<Elements, c10::BFloat16> && ...);
 
 // A row to write: its element i is formula(element i of each input row).
 template <class Element, class Formula>
@@ -73,9 +81,11 @@ inline void map(std::int64_t count, const Inputs<In...>& inputs, const Output<Ou
           const std::int64_t pairs = count / 2;
 #pragma omp simd
           for (std::int64_t k = 0; k < pairs; ++k) {
-            [&](std::int64_t place, auto... words) { (put_word(outputs.row, place, words), ...); }(
-                k, word_of(outputs.formula(pair_at(from, k).even...),
-                           outputs.formula(pair_at(from, k).odd...))...);
+            constexpr auto kWord = kAllNarrow<In...> ? word_of_narrow : word_of;
+            [&](std::int64_t place, auto... words) {
+              (put_word(outputs.row, place, words), ...);
+            }(k,
+              kWord(outputs.formula(pair_at(from, k).even...), outputs.formula(pair_at(from, k).odd...))...);
           }
           done = 2 * pairs;
         }

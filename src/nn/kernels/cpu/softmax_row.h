@@ -17,40 +17,39 @@ struct RowStatistics {
   Number sum;       // sum of exp(logit − greatest); NaN if a logit is NaN or the greatest is infinite
 };
 
-// Maps floats to integers of the same order: mirrors negative ones. A vector holds twice as many 16-bit
-// integers as f32, and an integer maximum takes one instruction; a float maximum, because NaN has no order,
-// takes two and a mask.
-template <class Key>
-struct Keys {
-  static constexpr Key kMagnitude = std::numeric_limits<Key>::max();  // all bits but the sign
-  static Key of(Key bits) { return static_cast<Key>(bits ^ ((bits >> (8 * sizeof(Key) - 1)) & kMagnitude)); }
-  static Key magnitude(Key bits) { return static_cast<Key>(bits & kMagnitude); }
-};
-
-// Returns the greatest logit, NaN if any is NaN.
-template <class Key, class Element>
-inline Accumulator<Element> greatest_by_key(const Element* logits, std::int64_t count) {
-  static_assert(sizeof(Key) == sizeof(Element));
+// Returns the greatest logit, NaN if any is NaN. Compares bits: a vector holds twice as many 16-bit integers
+// as f32, and an integer maximum takes one instruction; a float maximum, because NaN has no order, takes two
+// and a mask. As signed integers positive floats keep their order, with NaN above infinity, and negative ones
+// are below them. As unsigned integers negative floats are above all positive ones, in reverse order, with
+// NaN above minus infinity.
+template <class Signed, class Element>
+inline Accumulator<Element> greatest_by_bits(const Element* logits, std::int64_t count) {
+  static_assert(sizeof(Signed) == sizeof(Element));
   using Number = Accumulator<Element>;
+  using Unsigned = std::make_unsigned_t<Signed>;
   constexpr Number kInfinity = std::numeric_limits<Number>::infinity();
-  Key greatest = Keys<Key>::of(std::bit_cast<Key>(narrowed<Element>(-kInfinity))), magnitude = 0;
-#pragma omp simd reduction(max : greatest, magnitude)
+  const auto infinity = std::bit_cast<Signed>(narrowed<Element>(kInfinity));
+  const auto minus_infinity = std::bit_cast<Unsigned>(narrowed<Element>(-kInfinity));
+  Signed greatest = std::numeric_limits<Signed>::min();
+  Unsigned least = minus_infinity, most = 0;
+#pragma omp simd reduction(max : greatest, most) reduction(min : least)
   for (std::int64_t i = 0; i < count; ++i) {
-    Key bits;
+    Signed bits;
     std::memcpy(&bits, logits + i, sizeof(bits));
-    greatest = std::max(greatest, Keys<Key>::of(bits));
-    magnitude = std::max(magnitude, Keys<Key>::magnitude(bits));
+    greatest = std::max(greatest, bits);
+    least = std::min(least, static_cast<Unsigned>(bits));
+    most = std::max(most, static_cast<Unsigned>(bits));
   }
-  if (magnitude > std::bit_cast<Key>(narrowed<Element>(kInfinity)))
-    return std::numeric_limits<Number>::quiet_NaN();
-  return Number(std::bit_cast<Element>(Keys<Key>::of(greatest)));  // mirroring twice changes nothing
+  if (greatest > infinity || most > minus_infinity) return std::numeric_limits<Number>::quiet_NaN();
+  const bool all_negative = greatest < 0;
+  return Number(std::bit_cast<Element>(all_negative ? static_cast<Signed>(least) : greatest));
 }
 
 template <class Element>
 PENSTOCK_VECTORISED Accumulator<Element> greatest_of(const Element* logits, std::int64_t count) {
-  if constexpr (sizeof(Element) == 2) return greatest_by_key<std::int16_t>(logits, count);
-  if constexpr (sizeof(Element) == 4) return greatest_by_key<std::int32_t>(logits, count);
-  if constexpr (sizeof(Element) == 8) return greatest_by_key<std::int64_t>(logits, count);
+  if constexpr (sizeof(Element) == 2) return greatest_by_bits<std::int16_t>(logits, count);
+  if constexpr (sizeof(Element) == 4) return greatest_by_bits<std::int32_t>(logits, count);
+  if constexpr (sizeof(Element) == 8) return greatest_by_bits<std::int64_t>(logits, count);
 }
 
 // Logits per block; their exponentials are added while they are in the L1 cache.
