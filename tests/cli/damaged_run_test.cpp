@@ -56,7 +56,28 @@ TEST_F(DamagedRun, ThatHasNotEndedIsRefusedWithTheWayToContinueIt) {
       fs::remove(p.parent_path() / file);
   });
   expect_refused(directory, "the run has not ended");
-  expect_refused(directory, "penstock train " + directory + "/run.toml --resume");
+  expect_refused(directory,
+                 "penstock train " + directory + "/run.toml --output.dir " + directory + " --resume");
+}
+
+// Its disk was full when it wrote its end, for example.
+TEST_F(DamagedRun, WhoseLastStartDidNoStepShowsNothingThatItDidNotMeasure) {
+  const std::string directory = damaged("program.txt", [](const fs::path& p) {
+    for (const char* file : {"program.txt", "timeline.json", "summary.json", "weights.safetensors"})
+      fs::remove(p.parent_path() / file);
+  });
+  const auto resume = [&](const std::string& steps) {
+    return run_program(with_threads(2, {"train", directory + "/run.toml", "--output.dir", directory,
+                                        "--resume", "--train.steps", steps}));
+  };
+  const Ending end = resume("5");
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_NE(end.out.find("trained   5 steps, "), std::string::npos) << end.out;
+  for (const char* words : {"tokens/s", "measured", "off by"})
+    EXPECT_EQ(end.out.find(words), std::string::npos) << words << "\n" << end.out;
+  expect_refused(directory, "did no step, so there is no timeline.json");
+  EXPECT_EQ(resume("7").exit_code, 0);
+  EXPECT_EQ(run_program({PENSTOCK_PROGRAM, "report", directory}).exit_code, 0);
 }
 
 TEST_F(DamagedRun, WithAFileCutShortIsRefusedNamingIt) {

@@ -22,6 +22,8 @@ std::string refused(const Arguments& arguments, int exit_code = 2) {
   return ending.complaints().empty() ? "" : ending.complaints()[0];
 }
 
+namespace fs = std::filesystem;
+
 bool says(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
 
 TEST(WrongInput, OfASweepEndsItWhereItCannotBeRead) {
@@ -52,6 +54,26 @@ TEST(WrongInput, OfSimulateNamesItsFlag) {
   scratch.write("run.toml", small_run_file(scratch));
   EXPECT_EQ(refused({"simulate", scratch / "run.toml", "--hardware", "assumed", "--attention", "-1"}),
             "--attention -1: expected a number of 0 or more");
+}
+
+TEST(WrongInput, OfAnOutputKeepsAFileOfAnotherKind) {
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  const std::string text = scratch.read("corpus.txt"), corpus = scratch / "corpus.txt";
+  const std::vector<Arguments> commands{
+      {"report", scratch / "run.toml", "--output", corpus},
+      {"report", scratch / "run.toml", "--output", scratch / "page.html", "--trace", corpus},
+      {"simulate", "--schedule", "1f1b", "-p", "2", "-m", "2", "--report", corpus},
+      {"simulate", "--schedule", "1f1b", "-p", "2", "-m", "2", "--sweep", "micro_batches=2,4", "--plot",
+       corpus}};
+  for (const Arguments& command : commands)
+    EXPECT_TRUE(says(refused(command), "corpus.txt holds something else, which would be lost"));
+  EXPECT_EQ(scratch.read("corpus.txt"), text);
+  EXPECT_FALSE(fs::exists(scratch / "page.html"));
+  // A page takes the place of a page, and of an empty file.
+  scratch.write("page.html", "");
+  for (int time = 0; time < 2; ++time)
+    EXPECT_EQ(program({"report", scratch / "run.toml", "--output", scratch / "page.html"}).exit_code, 0);
 }
 
 TEST(WrongInput, ANumberWithALeadingZeroIsNotReadAsOctal) {

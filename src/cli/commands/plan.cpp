@@ -181,17 +181,17 @@ void check_outputs(const Flags& flags) {
       std::filesystem::equivalent(std::filesystem::absolute(flags.checked).parent_path(), flags.fit, error))
     throw InputError("--checked " + printable(flags.checked, 500) +
                      " is in the folder whose tables --fit reads; name a file elsewhere");
-  check_output("--checked", flags.checked);
-  check_new_output("--run-file", flags.run_file);
-  check_new_output("--export", flags.exported);
-  check_new_output("--write", flags.write);
-  check_output("--report", flags.report);
   check_apart({{"--checked", flags.checked},
                {"--run-file", flags.run_file},
                {"--export", flags.exported},
                {"--write", flags.write},
                {"--report", flags.report}},
               {flags.file, flags.score, flags.question.hardware, flags.question.engine});
+  check_output("--checked", flags.checked);
+  check_new_output("--run-file", flags.run_file);
+  check_new_output("--export", flags.exported);
+  check_new_output("--write", flags.write);
+  check_output("--report", flags.report, kPageBegins);
 }
 
 void check_flags(const Flags& flags) {

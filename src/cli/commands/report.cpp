@@ -52,10 +52,10 @@ void add_report_command(CLI::App& program, Exit& exit_code) {
                       "the page; default: report.html, in the run directory if that is the only source");
   command->add_option("--trace", flags->trace, "write a Chrome trace of all sources here");
   command->callback([flags, &exit_code] {
-    check_output("--output", flags->output);
-    check_output("--trace", flags->trace);
     const std::string output = flags->output.empty() ? default_output(flags->sources) : flags->output;
     check_apart({{"--output", output}, {"--trace", flags->trace}}, flags->sources);
+    check_output("--output", output, kPageBegins);
+    check_output("--trace", flags->trace, kTraceBegins);
     report::Report report{.title = "penstock report", .runs = {}};
     for (const std::string& source : flags->sources) {
       for (report::Run& run : runs_of_source(source)) report.runs.push_back(std::move(run));

@@ -73,11 +73,11 @@ void refuse_idle_simulation_flags(const SimulateFlags& flags) {
     throw InputError("--plot draws a sweep; give --sweep KEY=V1,V2,... too");
   if (!flags.sweep.empty() && (!flags.report.empty() || !flags.trace.empty()))
     throw InputError("--report and --trace show one simulation; use --plot with --sweep");
-  check_output("--report", flags.report);
-  check_output("--trace", flags.trace);
-  check_output("--plot", flags.plot);
   check_apart({{"--report", flags.report}, {"--trace", flags.trace}, {"--plot", flags.plot}},
               {flags.schedule.file, flags.costs, flags.hardware});
+  check_output("--report", flags.report, kPageBegins);
+  check_output("--trace", flags.trace, kTraceBegins);
+  check_output("--plot", flags.plot, kPictureBegins);
 }
 
 Exit carry_out_simulation(const SimulateFlags& flags, const std::vector<std::string>& overrides) {

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -36,15 +37,24 @@ bool is_read_from(const std::string& input, const std::string& output) {
          });
 }
 
+bool is_empty_or_begins(const std::string& path, std::string_view begins) {
+  std::ifstream file(path, std::ios::binary);
+  std::string first(begins.size(), '\0');
+  file.read(first.data(), static_cast<std::streamsize>(first.size()));
+  return file.gcount() == 0 || (file && first == begins);
+}
+
 }  // namespace
 
-void check_output(const std::string& flag, const std::string& path) {
+void check_output(const std::string& flag, const std::string& path, std::string_view begins) {
   if (path.empty()) return;
   const std::string said = flag + " " + printable(path, 500);
   std::error_code error;
   if (fs::is_directory(path, error)) throw InputError(said + " is a folder; name a file");
   if (fs::exists(path, error) && !fs::is_regular_file(path, error))
     throw InputError(said + " is not a regular file, and would be replaced by one; name another");
+  if (fs::exists(path, error) && !is_empty_or_begins(path, begins))
+    throw InputError(said + " holds something else, which would be lost; name another file, or remove it");
   const std::string folder = files::folder_of(path);
   if (!fs::is_directory(folder, error))
     throw InputError(said + ": there is no folder \"" + printable(folder, 500) + "\"");

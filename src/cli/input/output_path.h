@@ -3,12 +3,19 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace penstock::cli {
 
-// Throws InputError naming the flag if no file can be written at the path. Does nothing for an empty path.
-void check_output(const std::string& flag, const std::string& path);
+// How files of a kind begin.
+inline constexpr std::string_view kPageBegins = "<!DOCTYPE html>", kPictureBegins = "<svg",
+                                  kTraceBegins = R"({"traceEvents":)";
+
+// Throws InputError naming the flag if no file can be written at the path, or if it has one of another kind,
+// such as a corpus under a name mistyped: a file that is not empty and begins otherwise. Does nothing for an
+// empty path.
+void check_output(const std::string& flag, const std::string& path, std::string_view begins = "");
 
 // The same, and also refuses an existing path.
 void check_new_output(const std::string& flag, const std::string& path);

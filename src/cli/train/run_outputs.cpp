@@ -90,9 +90,15 @@ std::string result_table(const run::Run& run, const train::Summary& summary, con
   std::ostringstream text;
   text << "trained   " << counted(summary.steps, "step") << ", "
        << print_count(static_cast<double>(summary.tokens)) << " tokens";
-  if (summary.resumed_from_step > 0) text << ", those since step " << summary.resumed_from_step;
-  text << " in " << print_seconds(summary.wall_s) << ", " << print_count(summary.tokens_per_second)
-       << " tokens/s, loss " << number(summary.loss, 4) << "\n";
+  const bool did_steps = summary.resumed_from_step < summary.steps;
+  if (!did_steps) {
+    text << ", all of them before this start";
+  } else {
+    if (summary.resumed_from_step > 0) text << ", those since step " << summary.resumed_from_step;
+    text << " in " << print_seconds(summary.wall_s) << ", " << print_count(summary.tokens_per_second)
+         << " tokens/s";
+  }
+  text << ", loss " << number(summary.loss, 4) << "\n";
   if (summary.skipped_steps > 0) {
     text << "skipped   " << counted(summary.skipped_steps, "step")
          << " whose loss or gradient was not finite, or whose batch had no target\n";
@@ -103,7 +109,7 @@ std::string result_table(const run::Run& run, const train::Summary& summary, con
   } else if (summary.evaluation_loss) {
     text << "held out  " << number(*summary.evaluation_loss, 4) << " nats a token\n";
   }
-  text << memory_after(summary);
+  if (did_steps) text << memory_after(summary);
   if (summary.copy_hidden) {
     text << "copies    " << number(100.0 * *summary.copy_hidden, 1)
          << " % of the offloading copies' time was hidden behind computation\n";
