@@ -136,7 +136,8 @@ void add_what_ifs(CLI::App& command, SimulateFlags& flags) {
                      "rate of offloading copies instead, in 1e9 bytes per second and direction; run files");
   command.add_option("--sweep", flags.sweep,
                      "a table over values of one key: slices=1,2,4,8,16; with --schedule the given seconds "
-                     "are for a whole micro-batch on a device, divided among its slices and chunks");
+                     "are for a whole micro-batch on a device, divided among its slices and chunks; those of "
+                     "--costs are each op's own");
   command.add_option("--plot", flags.plot, "with --sweep: draw makespan and peak of saved bytes here (SVG)");
   command.add_flag("--processor-time", flags.processor_time,
                    "run directories: time actions by the processor seconds that they used, for runs whose "
