@@ -83,6 +83,9 @@ TEST(MeasuredTables, ThatDoNotFitTogetherAreRefusedNamingTheKey) {
   names([](Measured& m) { m.attention_tflops = {}; }, "attention_tflops");
   names([](Measured& m) { m.elementwise_mb = {1}; }, "elementwise_gbps");
   names([](Measured& m) { m.link_us = {5, 1}; }, "link_us must not fall");
+  // GFLOP/s in place of TFLOP/s
+  names([](Measured& m) { m.matrix_weight_tflops.back() *= 1e4; }, "more than ten times device.bf16_tflops");
+  names([](Measured& m) { m.attention_tflops.back() *= 1e4; }, "measured.attention_tflops has ");
 }
 
 // NVIDIA's figures at 4K, 8K, 16K and 32K tokens: causal, and unmasked.

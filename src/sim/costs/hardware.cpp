@@ -206,6 +206,32 @@ void check_measured(const Measured& measured, bool f32, std::string_view origin)
     throw InputError(std::string(origin) + ": measured.link_us must not fall as messages grow");
 }
 
+// A measured rate may exceed a peak that is another's figure or was measured in another hour, but not by far:
+// a unit is wrong.
+void check_units(const Hardware& hardware, std::string_view origin) {
+  constexpr double kFar = 10;
+  const auto check = [&](const Numbers& rates, const char* key, double peak, const char* peak_key) {
+    const double greatest = rates.empty() ? 0 : *std::ranges::max_element(rates);
+    if (peak == 0 || greatest <= kFar * peak) return;
+    throw InputError(std::string(origin) + ": measured." + key + " has " + exact_number(greatest) +
+                     ", more than ten times " + peak_key + " = " + exact_number(peak) +
+                     "; both are in 1e12 operations per second");
+  };
+  const Measured& measured = hardware.measured;
+  const Device& device = hardware.device;
+  check(measured.matrix_tflops, "matrix_tflops", device.bf16_tflops, "device.bf16_tflops");
+  check(measured.matrix_input_tflops, "matrix_input_tflops", device.bf16_tflops, "device.bf16_tflops");
+  check(measured.matrix_weight_tflops, "matrix_weight_tflops", device.bf16_tflops, "device.bf16_tflops");
+  check(measured.f32_matrix_tflops, "f32_matrix_tflops", device.f32_tflops, "device.f32_tflops");
+  check(measured.f32_matrix_input_tflops, "f32_matrix_input_tflops", device.f32_tflops, "device.f32_tflops");
+  check(measured.f32_matrix_weight_tflops, "f32_matrix_weight_tflops", device.f32_tflops,
+        "device.f32_tflops");
+  const double peak = hardware.f32() ? device.f32_tflops : device.bf16_tflops;
+  const char* peak_key = hardware.f32() ? "device.f32_tflops" : "device.bf16_tflops";
+  check(measured.attention_tflops, "attention_tflops", peak, peak_key);
+  check(measured.attention_backward_tflops, "attention_backward_tflops", peak, peak_key);
+}
+
 const Numbers& first_given(const Numbers& wanted, const Numbers& otherwise) {
   return wanted.empty() ? otherwise : wanted;
 }
@@ -305,6 +331,7 @@ void validate(const Hardware& hardware, std::string_view origin) {
                      " leaves nothing of device.memory_gb = " + exact_number(hardware.device.memory_gb));
   }
   check_measured(hardware.measured, hardware.f32(), origin);
+  check_units(hardware, origin);
   check_attention_kernels(hardware, origin);
 }
 
