@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <regex>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "reference.h"
 
 namespace penstock::plan {
@@ -72,14 +74,107 @@ TEST(ScoreTime, VtrainsMultiNodeRunsAreMet) {
   EXPECT_LE(errors.mean, 0.06) << print_score(result);
 }
 
-TEST(Score, AnUnknownHeaderIsRefusedAndSoIsACellThatIsNoNumber) {
+// The reference table with the cell of a row (from 1) replaced, as "x.csv".
+Table with_cell(const std::string& name, std::size_t row, const std::string& column,
+                const std::string& cell) {
+  const std::string text = read_source("bench/reference/" + name + ".csv");
+  std::vector<std::string> lines;
+  for (const std::string_view line : split(text, '\n')) lines.emplace_back(line);
+  const std::vector<std::string_view> header = split(lines[0], ',');
+  std::vector<std::string> cells;
+  for (const std::string_view one : split(lines[row], ',')) cells.emplace_back(one);
+  cells[static_cast<std::size_t>(std::ranges::find(header, column) - header.begin())] = cell;
+  lines[row] = join(cells, ",");
+  return {join(lines, "\n"), "x.csv"};
+}
+
+// The reason of a row that is refused as bad input while all others are scored as ever; else empty.
+std::string refusal(const std::string& name, const std::string& column, const std::string& cell) {
+  const KnownMachines known = reference_machines();
+  const Score whole = score(reference_table(name), known);
+  const Score result = score(with_cell(name, 5, column, cell), known);
+  if (result.refused.size() != 1 || result.refused[0].row != 4 || !result.refused[0].bad_input) return {};
+  const auto others =
+      std::ranges::count_if(whole.figures, [](const auto& figure) { return figure.row != 4; });
+  if (result.figures.size() != static_cast<std::size_t>(others)) return {};
+  return result.refused[0].reason;
+}
+
+TEST(Score, AnUnknownHeaderIsRefusedAndSoIsATableOfOtherColumns) {
   EXPECT_THROW(score(Table("a,b\n1,2\n", "x.csv"), {}), InputError);
+  EXPECT_THROW(score(Table("peak_bytes,b\n1,2\n", "x.csv"), {}), MissingColumn);
   EXPECT_THROW(Table("a,b\n1\n", "x.csv"), InputError);
   EXPECT_THROW(Table("a,a\n1,2\n", "x.csv"), InputError);
   EXPECT_THROW(Table("", "x.csv"), InputError);
-  const std::string header = read_source("bench/reference/atc24_memory.csv").substr(0, 200);
-  const std::string row = "llama-65b,8192,256,256,1,2,two,8,8,2,no,0.30,1\n";
-  EXPECT_THROW(score(Table(header.substr(0, header.find('\n') + 1) + row, "x.csv"), {}), InputError);
+}
+
+TEST(Score, AMeshThatDoesNotMultiplyToTheGpusIsRefusedAlone) {
+  for (const char* table : {"atc24_memory", "atc24_throughput", "slimpipe_planner", "vtrain_multi_node"}) {
+    EXPECT_TRUE(refusal(table, "gpus", "7").starts_with("x.csv: row 5, gpus = \"7\": tp·cp·pp·dp is "))
+        << table;
+    for (const char* no_number : {"0", "nan"})
+      EXPECT_TRUE(refusal(table, "gpus", no_number).starts_with("x.csv: row 5, gpus = ")) << table;
+    EXPECT_NE(refusal(table, "tp", "1048576"), "") << table;
+  }
+  EXPECT_NE(refusal("slimpipe_planner", "ep", "7").find("expected a divisor of tp·cp·dp"), std::string::npos);
+  const Score calculon = score(with_cell("calculon_cases", 1, "gpus", "7"), reference_machines());
+  ASSERT_EQ(calculon.refused.size(), 1u);
+  EXPECT_EQ(calculon.refused[0].reason, "x.csv: row 1, gpus = \"7\": tp·cp·pp·dp is 8");
+}
+
+TEST(Score, OffloadRatiosAreFromZeroToOne) {
+  for (const char* table : {"atc24_memory", "atc24_throughput", "slimpipe_planner"}) {
+    for (const char* ratio : {"1.5", "-0.1", "OOM"}) {
+      EXPECT_NE(refusal(table, "offload_ratio", ratio).find("expected a number from 0 to 1"),
+                std::string::npos)
+          << table << " " << ratio;
+    }
+  }
+}
+
+TEST(Score, AnUnknownNameIsRefusedAloneWithFileAndRow) {
+  EXPECT_EQ(refusal("atc24_throughput", "hardware", "h80O"),
+            "x.csv: row 5: no hardware file describes \"h80O\"; did you mean \"h800\"?");
+  EXPECT_TRUE(
+      refusal("atc24_throughput", "system", "theirs").starts_with("x.csv: row 5, system = \"theirs\""));
+  for (const char* table : {"atc24_memory", "atc24_throughput", "slimpipe_planner"})
+    EXPECT_TRUE(
+        refusal(table, "model", "lama-65b").starts_with("x.csv: row 5: model \"lama-65b\" is unknown"))
+        << table;
+}
+
+TEST(Score, APublishedFigureIsPositive) {
+  const std::pair<const char*, const char*> figures[]{{"atc24_memory", "peak_bytes"},
+                                                      {"atc24_throughput", "tokens_per_second"},
+                                                      {"vtrain_multi_node", "iteration_ms"}};
+  for (const auto& [table, column] : figures) {
+    EXPECT_EQ(refusal(table, column, "0"),
+              "x.csv: row 5, " + std::string(column) + " = \"0\": expected a positive number");
+  }
+}
+
+TEST(Score, AnEmptyCellIsNoFigureAndNotOutOfMemory) {
+  const KnownMachines known = reference_machines();
+  for (const char* table : {"atc24_memory", "atc24_throughput"}) {
+    const std::string column = table == std::string("atc24_memory") ? "peak_bytes" : "tokens_per_second";
+    const Score result = score(with_cell(table, 5, column, ""), known);
+    EXPECT_EQ(result.out_of_memory.size(), 3u) << table;
+    ASSERT_EQ(result.refused.size(), 1u) << table;
+    EXPECT_FALSE(result.refused[0].bad_input) << table;
+    EXPECT_EQ(result.refused[0].reason, "no " + column + " is published");
+  }
+}
+
+TEST(Score, WithoutARowItPrintsNoErrors) {
+  const std::string text = read_source("bench/reference/calculon_cases.csv");
+  const std::size_t header = text.find('\n') + 1;
+  const std::string row = text.substr(header, text.find('\n', header) - header);
+  const Table table(text.substr(0, header) + row.substr(0, row.rfind(',') + 1) + "\n", "x.csv");
+  const Score result = score(table, reference_machines());
+  const std::string printed = print_score(result);
+  EXPECT_NE(printed.find("no figure is scored"), std::string::npos) << printed;
+  EXPECT_EQ(printed.find("mean"), std::string::npos) << printed;
+  EXPECT_NE(print_score_json(result).find(R"("count":0,"mean":null)"), std::string::npos);
 }
 
 TEST(Score, RankCorrelationOfEqualOrdersIsOneAndOfOppositeOnesMinusOne) {

@@ -22,6 +22,7 @@ std::string name_of(const plan::ScoredFigure& figure) {
 }
 
 std::string statistics_text(const std::vector<double>& errors) {
+  if (errors.empty()) return "no row is scored";
   const plan::ErrorStatistics found = plan::statistics_of(errors);
   return std::to_string(found.count) + (found.count == 1 ? " row" : " rows") + ", error: median " +
          number(100 * found.median, 1) + " %, mean " + number(100 * found.mean, 1) +

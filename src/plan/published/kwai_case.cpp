@@ -2,9 +2,8 @@
 #include "plan/published/kwai_case.h"
 
 #include "base/error.h"
-#include "base/text.h"
 #include "plan/models.h"
-#include "plan/published/score_tables.h"
+#include "plan/published/rows.h"
 
 namespace penstock::plan {
 namespace {
@@ -14,8 +13,7 @@ model::Policy policy_of(const Table& table, std::size_t row) {
   if (name == "no") return model::Policy::Engine24;
   if (name == "ours") return model::Policy::Balanced;
   if (name == "full") return model::Policy::Full;
-  throw InputError(table.origin() + ": row " + std::to_string(row + 1) + ", ckpt = \"" + printable(name) +
-                   "\"; expected no, ours or full");
+  refuse_cell(table, row, "ckpt", "expected no, ours or full");
 }
 
 }  // namespace
@@ -37,7 +35,7 @@ KwaiCase kwai_memory_case(const Table& table, std::size_t row) {
   }
   result.chunks = static_cast<int>(result.shape.layers / per_device);
   result.policy = policy_of(table, row);
-  result.offload = table.number_if_any(row, "offload_ratio").value_or(0.0);
+  result.offload = offload_ratio(table, row);
   return result;
 }
 

@@ -41,7 +41,7 @@ void append_table(FitRows& rows, const FitTable& table, const KnownMachines& kno
   const ThroughputTable read =
       is_throughput(table.table) ? read_throughput(table.table, known) : ThroughputTable{};
   for (const ThroughputRun& run : read.runs) runs.emplace(run.row, &run);
-  for (const RefusedRow& row : read.refused) {
+  for (const RefusedRow& row : scored.refused) {
     if (row.bad_input) throw InputError(row.reason);
   }
   for (const ScoredFigure& figure : scored.figures) {

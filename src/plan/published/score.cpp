@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/quantile.h"
+#include "base/text.h"
 #include "plan/published/score_tables.h"
 
 namespace penstock::plan {
@@ -124,30 +125,30 @@ Ranking ranking_of(const Score& score) {
   return ranking;
 }
 
+namespace {
+
+template <class Named>
+std::string instead_of_keys(const std::string& name, const std::map<std::string, Named>& known) {
+  std::vector<std::string_view> names;
+  for (const auto& [key, unused] : known) names.push_back(key);
+  return instead_of(name, names);
+}
+
+}  // namespace
+
 const sim::Hardware& find_hardware(const HardwareSet& hardware, const std::string& name) {
   const auto found = hardware.find(name);
-  if (found == hardware.end()) throw InputError("no description of the hardware \"" + name + "\" was given");
+  if (found == hardware.end())
+    throw InputError("no hardware file describes \"" + printable(name) + "\"" +
+                     instead_of_keys(name, hardware));
   return found->second;
 }
 
 const sim::Engine& find_engine(const EngineSet& engines, const std::string& name) {
   const auto found = engines.find(name);
-  if (found == engines.end()) throw InputError("no description of the engine \"" + name + "\" was given");
+  if (found == engines.end())
+    throw InputError("no engine file describes \"" + printable(name) + "\"" + instead_of_keys(name, engines));
   return found->second.engine;
-}
-
-mesh::Mesh mesh_of(const Table& table, std::size_t row) {
-  const auto size = [&](const char* column) {
-    return table.has(column) ? static_cast<int>(std::min<std::int64_t>(table.integer(row, column), 1 << 20))
-                             : 1;
-  };
-  mesh::Mesh mesh;
-  mesh.tensor = size("tp");
-  mesh.context = size("cp");
-  mesh.expert = size("ep");
-  mesh.data = size("dp");
-  mesh.pipeline = size("pp");
-  return mesh;
 }
 
 }  // namespace penstock::plan

@@ -68,7 +68,7 @@ struct KnownMachines {
   EngineSet engines;
 };
 
-// Throws InputError for an unknown header, or a cell that is not a number.
+// Rows with bad input are refused alone. Throws InputError for an unknown header or a missing column.
 Score score(const Table& table, const KnownMachines& known);
 
 struct ErrorStatistics {

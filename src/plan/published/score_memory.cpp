@@ -2,10 +2,10 @@
 // Scores the two memory tables.
 #include <set>
 
-#include "base/error.h"
 #include "base/text.h"
 #include "plan/models.h"
 #include "plan/published/kwai_case.h"
+#include "plan/published/rows.h"
 #include "plan/published/score_tables.h"
 #include "plan/published/slimpipe_planner.h"
 
@@ -20,8 +20,7 @@ model::Policy planner_policy(const Table& table, std::size_t row) {
   if (name == "no") return model::Policy::None;
   if (name == "partial+fc1") return model::Policy::BalancedFc1;
   if (name == "full") return model::Policy::Full;
-  throw InputError(table.origin() + ": row " + std::to_string(row + 1) + ", recompute = \"" +
-                   printable(name) + "\"; expected no, partial+fc1 or full");
+  refuse_cell(table, row, "recompute", "expected no, partial+fc1 or full");
 }
 
 PlannerCase planner_case(const Table& table, std::size_t row) {
@@ -35,11 +34,11 @@ PlannerCase planner_case(const Table& table, std::size_t row) {
   result.chunks = table.small(row, "chunks_per_device");
   result.slimpipe = table.text(row, "scheme") == "slimpipe";
   result.policy = planner_policy(table, row);
-  result.offload = table.number_if_any(row, "offload_ratio").value_or(0.0);
+  result.offload = offload_ratio(table, row);
   return result;
 }
 
-void append_parts(Score& score, const Table& table, std::size_t row, const PlannerParts& parts) {
+std::vector<ScoredFigure> figures_of(const Table& table, std::size_t row, const PlannerParts& parts) {
   const std::pair<const char*, double> columns[] = {
       {"host_GiB", parts.host / kGiB},           {"params_grads_GiB", parts.weights_gradients / kGiB},
       {"optimizer_GiB", parts.optimizer / kGiB}, {"activation_GiB", parts.activation / kGiB},
@@ -49,12 +48,14 @@ void append_parts(Score& score, const Table& table, std::size_t row, const Plann
   const std::string setting = table.text(row, "scheme") + " " + print_mesh(mesh_of(table, row)) + " n" +
                               table.text(row, "slices") + " v" + table.text(row, "chunks_per_device") + " " +
                               table.text(row, "recompute");
+  std::vector<ScoredFigure> figures;
   for (const auto& [column, predicted] : columns) {
     const auto published = table.number_if_any(row, column);
     if (published)
-      score.figures.push_back(
-          {row, table.text(row, "model"), setting, column, predicted, *published, {}, {}, {}});
+      figures.push_back({row, table.text(row, "model"), setting, column, predicted, *published, {}, {}, {}});
   }
+  if (figures.empty()) throw Unscored{"no figure is published"};
+  return figures;
 }
 
 }  // namespace
@@ -62,12 +63,13 @@ void append_parts(Score& score, const Table& table, std::size_t row, const Plann
 Score score_slimpipe_planner(const Table& table) {
   Score score{"slimpipe_planner", ErrorKind::Absolute, {}, {}, {}, {}, {}};
   std::map<std::string, std::string> conventions_by_file;
-  for (std::size_t row = 0; row < table.size(); ++row) {
+  for_each_row(table, score.refused, [&](std::size_t row) {
     const std::string& file = table.text(row, "source_file");
     const PlannerConventions conventions = conventions_of(file);
+    const auto figures = figures_of(table, row, planner_parts(planner_case(table, row), conventions));
     conventions_by_file[file] = conventions.text();
-    append_parts(score, table, row, planner_parts(planner_case(table, row), conventions));
-  }
+    score.figures.insert(score.figures.end(), figures.begin(), figures.end());
+  });
   score.notes.emplace_back(
       "published figures are themselves predictions, in the conventions of their planner");
   for (const auto& [file, text] : conventions_by_file) score.notes.push_back(file + ": " + text);
@@ -76,16 +78,17 @@ Score score_slimpipe_planner(const Table& table) {
 
 Score score_kwai_memory(const Table& table) {
   Score score{"atc24_memory", ErrorKind::Relative, {}, {}, {}, {}, {}};
-  for (std::size_t row = 0; row < table.size(); ++row) {
+  for_each_row(table, score.refused, [&](std::size_t row) {
     const KwaiMemory memory = kwai_memory(kwai_memory_case(table, row));
     const std::string setting = kwai_setting(table, row);
-    if (const auto published = table.number_if_any(row, "peak_bytes")) {
-      score.figures.push_back(
-          {row, table.text(row, "model"), setting, "peak_bytes", memory.total(), *published, {}, {}, {}});
-    } else {
+    if (ran_out_of_memory(table, row, "peak_bytes")) {
       score.out_of_memory.push_back({row, setting, memory.total(), kwai_fits(memory, kGpuBytes)});
+      return;
     }
-  }
+    const double published = published_figure(table, row, "peak_bytes");
+    score.figures.push_back(
+        {row, table.text(row, "model"), setting, "peak_bytes", memory.total(), published, {}, {}, {}});
+  });
   score.notes.push_back("no fitted constant; " + number(kKwaiReservedBytes / 1e9, 0) +
                         " GB of a GPU are held back for context, communication buffers and holes");
   return score;

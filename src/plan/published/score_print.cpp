@@ -54,6 +54,7 @@ std::string json_refused(const RefusedRow& row) {
 }
 
 std::string json_errors(const ErrorStatistics& errors) {
+  if (errors.count == 0) return R"({"count":0,"mean":null,"median":null,"p90":null,"greatest":null})";
   return "{\"count\":" + std::to_string(errors.count) + ",\"mean\":" + exact_number(errors.mean) +
          ",\"median\":" + exact_number(errors.median) + ",\"p90\":" + exact_number(errors.p90) +
          ",\"greatest\":" + exact_number(errors.greatest) + "}";
@@ -89,6 +90,15 @@ std::string print_score_kinds(const Score& score) {
     }
   }
   return rows.empty() ? "" : columns(rows, "llrlll");
+}
+
+std::string print_errors(const Score& score) {
+  if (score.figures.empty()) return "no figure is scored\n";
+  const ErrorStatistics errors = statistics_of(score);
+  return std::to_string(errors.count) + " figures, absolute " +
+         (score.error_kind == ErrorKind::Relative ? "relative " : "") + "error: mean " +
+         statistic_text(score, errors.mean) + ", median " + statistic_text(score, errors.median) + ", p90 " +
+         statistic_text(score, errors.p90) + ", greatest " + statistic_text(score, errors.greatest) + "\n";
 }
 
 std::string print_ranking(const Ranking& ranking) {
@@ -143,16 +153,12 @@ std::string print_score(const Score& score) {
          std::string(row.predicted_to_fit ? "fits" : "does not fit") + "; published: out of memory"});
   }
   std::string text = score.kind + "\n" + columns(rows, "rlllr") + columns(out_of_memory, "rllrl");
-  const ErrorStatistics errors = statistics_of(score);
-  text += std::to_string(errors.count) + " figures, absolute " +
-          (score.error_kind == ErrorKind::Relative ? "relative " : "") + "error: mean " +
-          statistic_text(score, errors.mean) + ", median " + statistic_text(score, errors.median) + ", p90 " +
-          statistic_text(score, errors.p90) + ", greatest " + statistic_text(score, errors.greatest) + "\n";
+  text += print_errors(score);
   text += print_score_kinds(score) + print_ranking(ranking_of(score));
   for (const auto& [model, correlation] : rank_correlations(score)) {
     text += "rank correlation " + model + ": " + number(correlation, 4) + "\n";
   }
-  if (score.kind == "throughput") {
+  if (score.kind == "throughput" && !score.figures.empty()) {
     const std::size_t all = score.figures.size();
     text += "memory, by formulas alone: " + std::to_string(all - score.does_not_fit.size()) + " of " +
             std::to_string(all) + " runs, all of which ran, are predicted to fit their GPUs\n";

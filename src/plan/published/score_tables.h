@@ -19,7 +19,4 @@ Score score_throughput(const Table& table, const KnownMachines& known);
 const sim::Hardware& find_hardware(const HardwareSet& hardware, const std::string& name);
 const sim::Engine& find_engine(const EngineSet& engines, const std::string& name);
 
-// Reads the columns tp, cp, ep, dp and pp; a missing column counts as 1.
-mesh::Mesh mesh_of(const Table& table, std::size_t row);
-
 }  // namespace penstock::plan

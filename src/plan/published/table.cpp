@@ -67,7 +67,7 @@ std::string Table::place(std::size_t row, std::string_view column) const {
 
 const std::string& Table::text(std::size_t row, std::string_view column) const {
   const auto found = columns_.find(std::string(column));
-  if (found == columns_.end()) throw InputError(origin_ + ": no column \"" + std::string(column) + "\"");
+  if (found == columns_.end()) throw MissingColumn(origin_ + ": no column \"" + std::string(column) + "\"");
   return rows_.at(row)[found->second];
 }
 

@@ -11,7 +11,14 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
+
 namespace penstock::plan {
+
+// Thrown for a column that the header lacks: wrong in every row.
+struct MissingColumn : InputError {
+  using InputError::InputError;
+};
 
 class Table {
  public:
@@ -23,8 +30,8 @@ class Table {
   bool has(std::string_view column) const { return columns_.contains(std::string(column)); }
   const std::string& origin() const { return origin_; }
 
-  // Cells by row and column. Throw InputError naming the row, the column and the expected value: an unknown
-  // column, a cell that is not a number, a number below `least`. An empty cell and "OOM" are not numbers.
+  // Cells by row and column. Throw MissingColumn, or InputError naming the row, the column and the expected
+  // value: a cell that is not a number, a number below `least`. An empty cell and "OOM" are not numbers.
   const std::string& text(std::size_t row, std::string_view column) const;
   std::int64_t integer(std::size_t row, std::string_view column, std::int64_t least = 1) const;
   int small(std::size_t row, std::string_view column) const;  // an integer, capped at 2^20

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "base/whole.h"
 #include "plan/published/checked.h"
+#include "plan/published/rows.h"
 #include "plan/published/run_memory.h"
 #include "plan/published/score_tables.h"
 #include "plan/published/throughput_words.h"
@@ -16,11 +17,6 @@
 
 namespace penstock::plan {
 namespace {
-
-// Thrown for a row that the model cannot express.
-struct Unknown {
-  std::string reason;
-};
 
 // Reads a row of the table.
 class RunReader {
@@ -44,8 +40,7 @@ class RunReader {
     return value;
   }
   [[noreturn]] void refuse(const char* column, const std::string& expected) const {
-    throw InputError(table_.origin() + ": row " + std::to_string(row_ + 1) + ", " + column + " = \"" +
-                     printable(text(column)) + "\": " + expected);
+    refuse_cell(table_, row_, column, expected);
   }
 
   Model model() const;
@@ -87,8 +82,7 @@ mesh::Mesh RunReader::mesh(std::int64_t experts) const {
     return is_given(column) ? static_cast<int>(integer(column)) : 1;
   };
   const mesh::Mesh mesh{ranks("tp"), ranks("cp"), ranks("ep"), ranks("dp"), ranks("pp")};
-  if (mesh.world() != integer("gpus")) refuse("gpus", "tp·cp·pp·dp is " + std::to_string(mesh.world()));
-  if (mesh.ranks_per_stage() % mesh.expert != 0) refuse("ep", "expected a divisor of tp·cp·dp");
+  check_mesh(table_, row_, mesh);
   if (experts % mesh.expert != 0) refuse("ep", "expected a divisor of experts");
   return mesh;
 }
@@ -208,15 +202,14 @@ ThroughputRun RunReader::read() const {
   if (const std::string precision = lower(text_if_any("precision"));
       !precision.empty() && precision.find("bf16") == std::string::npos &&
       precision.find("fp16") == std::string::npos)
-    throw Unknown{"its products are not in 16 bits: " + precision};
+    throw Unscored{"its products are not in 16 bits: " + precision};
   if (layout.sharded.on && text_if_any("precision").find("pure") != std::string::npos)
     run.timed.changes.gradient_bytes = 2;
   apply_words(text_if_any("notes"), text("model"), run.timed.workload);
   if (const auto rate = network_rate(text("hardware"), hardware.node.gpus)) {
     if (*rate != hardware.network.gbps_per_gpu) run.timed.network_gbps = *rate;
   }
-  run.published = table_.number(row_, "step_s");
-  if (run.published <= 0) refuse("step_s", "expected a positive number");
+  run.published = published_figure(table_, row_, "step_s");
   const mesh::Mesh& ranks = layout.mesh;
   if (!own.folded_experts && (std::int64_t{ranks.context} * ranks.data) % ranks.expert != 0)
     refuse("ep", "experts are cut by tensor ranks: expected a divisor of cp·dp");
@@ -260,16 +253,16 @@ constexpr const char* kNeededColumns[] = {"model",        "layers",      "hidden
                                           "kv_heads",     "vocab",       "hardware", "gpus", "seq_len",
                                           "global_batch", "micro_batch", "dp"};
 
-// Throws Unknown for a run that cannot be expressed, InputError for bad cells.
+// Throws Unscored for a run that cannot be expressed, InputError for bad cells.
 ThroughputRun read_row(const Table& table, std::size_t row, const KnownMachines& known) {
   if (const ModelFacts* facts = facts_of(table.text(row, "model"));
       facts != nullptr && !facts->reason.empty())
-    throw Unknown{std::string(facts->reason)};
+    throw Unscored{std::string(facts->reason)};
   ThroughputRun run = RunReader(table, row, known).read();
   const sim::Hardware& hardware = find_hardware(known.hardware, run.timed.hardware);
   const double share = model_flops(run.timed.workload) / run.published /
                        as_double(run.timed.layout.mesh.world()) / hardware.peak();
-  if (share > 1) throw Unknown{"its speed would be " + number(100 * share, 0) + " % of the chip's peak"};
+  if (share > 1) throw Unscored{"its speed would be " + number(100 * share, 0) + " % of the chip's peak"};
   return run;
 }
 
@@ -299,15 +292,8 @@ ThroughputTable read_throughput(const Table& table, const KnownMachines& known) 
   table.refuse_misspelt(kColumns);
   for (const char* column : kNeededColumns) table.text(0, column);  // throws if missing
   ThroughputTable read;
-  for (std::size_t row = 0; row < table.size(); ++row) {
-    try {
-      read.runs.push_back(read_row(table, row, known));
-    } catch (const Unknown& unknown) {
-      read.refused.push_back({row, table.text(row, "model"), unknown.reason});
-    } catch (const InputError& error) {
-      read.refused.push_back({row, table.text(row, "model"), error.what(), true});
-    }
-  }
+  for_each_row(table, read.refused,
+               [&](std::size_t row) { read.runs.push_back(read_row(table, row, known)); });
   return read;
 }
 

@@ -1,25 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/published/timed_cases.h"
 
-#include "base/error.h"
-#include "base/text.h"
 #include "plan/published/kwai_case.h"
+#include "plan/published/rows.h"
 #include "plan/published/score_tables.h"
 
 namespace penstock::plan {
 namespace {
-
-[[noreturn]] void refuse(const Table& table, std::size_t row, const char* column, const char* expected) {
-  throw InputError(table.origin() + ": row " + std::to_string(row + 1) + ", " + column + " = \"" +
-                   printable(table.text(row, column)) + "\"; expected " + expected);
-}
 
 // Parses one of two words.
 bool is_first(const Table& table, std::size_t row, const char* column, const char* first,
               const char* second) {
   const std::string& cell = table.text(row, column);
   if (cell != first && cell != second)
-    refuse(table, row, column, (std::string(first) + " or " + second).c_str());
+    refuse_cell(table, row, column, std::string("expected ") + first + " or " + second);
   return cell == first;
 }
 
@@ -27,13 +21,13 @@ std::string kwai_engine(const Table& table, std::size_t row) {
   const std::string& system = table.text(row, "system");
   if (system == "ours" || system == "baseline") return "kwai";
   if (system == "original-megatron") return "megatron-2024";
-  refuse(table, row, "system", "ours, baseline or original-megatron");
+  refuse_cell(table, row, "system", "expected ours, baseline or original-megatron");
 }
 
 // The global batch must give every replica at least one micro-batch.
 void check_batch(const Table& table, std::size_t row, const TimedCase& timed) {
   if (micro_batches(timed.workload, timed.layout) < 1)
-    refuse(table, row, "global_batch", "at least dp·micro_batch");
+    refuse_cell(table, row, "global_batch", "expected at least dp·micro_batch");
 }
 
 // Exposed fraction of expert traffic that overlaps with other work; fraction of an expert layer's host time
