@@ -10,6 +10,7 @@
 #include "plan/run_file.h"
 #include "plan/simulated_step.h"
 #include "plan/trainer.h"
+#include "sim/costs/kernel_cost.h"
 
 namespace penstock::plan {
 namespace {
@@ -53,6 +54,34 @@ double peak(const Workload& workload, const Layout& layout) {
   return static_cast<double>(fit_memory(workload, layout, 1e30).fullest.total());
 }
 
+// Whether devices of `limit` bytes hold it, and their hosts what it offloads.
+bool fits_both(const Workload& workload, const Cluster& cluster, const Layout& layout, double limit) {
+  Candidate other;
+  other.layout = layout;
+  other.memory = fit_memory(workload, layout, limit);
+  return other.memory.fits && host_holds(workload, cluster, other);
+}
+
+std::string hosts_of(const Workload& workload, const Cluster& cluster, const Candidate& candidate) {
+  return "hosts of " + number(std::ceil(bytes_on_a_host(workload, cluster, candidate) / 1e9), 0) +
+         " GB (these have " + number(bytes_of_a_host(cluster) / 1e9, 0) + ")";
+}
+
+// The memory with which its devices, and their hosts, hold the candidate as it is.
+std::string larger_devices(const Workload& workload, const Cluster& cluster, const Candidate& candidate,
+                           double needed) {
+  Cluster larger = cluster;
+  const bool limited = needed <= cluster.hardware.usable_bytes();
+  sim::Device& device = larger.hardware.device;
+  const double reserved = limited ? 0 : device.reserved_gb;
+  const double gigabytes_needed = std::ceil(needed / 1e9 + reserved);
+  if (!limited) device.memory_gb = gigabytes_needed;  // on a CPU, it is the host's too
+  const std::string size = number(gigabytes_needed, 0) + " GB";
+  const std::string text = limited ? "memory.limit = \"" + size + "\"" : "devices of " + size;
+  return host_holds(workload, larger, candidate) ? text
+                                                 : text + " and " + hosts_of(workload, cluster, candidate);
+}
+
 bool only_hosts_lack(const Workload& workload, const Cluster& cluster, const Candidate& candidate) {
   return as_double(candidate.memory.fullest.total()) <= cluster.limit &&
          !host_holds(workload, cluster, candidate);
@@ -82,9 +111,7 @@ std::optional<int> smaller_share(const Workload& workload, const Cluster& cluste
 
 std::string larger_hosts(const Workload& workload, const Cluster& cluster, const Candidate& candidate,
                          double limit) {
-  const std::string text = "hosts of " +
-                           number(std::ceil(bytes_on_a_host(workload, cluster, candidate) / 1e9), 0) +
-                           " GB (these have " + number(bytes_of_a_host(cluster) / 1e9, 0) + ")";
+  const std::string text = hosts_of(workload, cluster, candidate);
   const std::optional<int> share = smaller_share(workload, cluster, candidate, limit);
   if (!share) return text;
   return text + ", or less on these: offload " + std::to_string(*share) + " % of the records";
@@ -101,7 +128,9 @@ std::string what_would_fit(const Workload& workload, const Cluster& cluster, con
   std::vector<std::string> ways;
   if (cluster.trainer == nullptr) {
     const FittedMemory offloaded = fit_with_least_offload(workload, layout, limit);
-    if (offloaded.fits && offloaded.offload > layout.offload)
+    Layout other = layout;
+    other.offload = offloaded.offload;
+    if (offloaded.fits && offloaded.offload > layout.offload && fits_both(workload, cluster, other, limit))
       ways.push_back("offload " + number(100 * offloaded.offload, 0) + " % of the records");
   }
   const std::vector<model::Policy> policies =
@@ -111,7 +140,7 @@ std::string what_would_fit(const Workload& workload, const Cluster& cluster, con
     Layout other = layout;
     other.keep = model::keep_of(policy);
     if (other.keep == layout.keep) continue;
-    if (peak(workload, other) <= limit) {
+    if (fits_both(workload, cluster, other, limit)) {
       ways.push_back("policy " + std::string(model::name_of(policy)));
       break;
     }
@@ -119,15 +148,14 @@ std::string what_would_fit(const Workload& workload, const Cluster& cluster, con
   for (int factor = 2; factor <= 64; factor *= 2) {
     Layout other = layout;
     other.mesh.context *= factor;
-    if (is_refused(workload, cluster, other) || peak(workload, other) > limit) continue;
+    Cluster more = cluster;
+    more.gpus *= factor;
+    if (is_refused(workload, more, other) || !fits_both(workload, more, other, limit)) continue;
     ways.push_back("cp " + std::to_string(other.mesh.context) + " on " + std::to_string(factor) +
                    " times the devices");
     break;
   }
-  const double reserved = cluster.hardware.device.reserved_gb;
-  ways.push_back(needed <= cluster.hardware.usable_bytes()
-                     ? "memory.limit = \"" + number(std::ceil(needed / 1e9), 0) + " GB\""
-                     : "devices of " + number(std::ceil(needed / 1e9 + reserved), 0) + " GB");
+  ways.push_back(larger_devices(workload, cluster, candidate, needed));
   return join(ways, ", or ");
 }
 
@@ -146,7 +174,9 @@ std::string explain(const Workload& workload, const Cluster& cluster, const Cand
   const Seconds step = candidate.step();
   rows.push_back({"  tokens/s/GPU", number(tokens_per_second_per_gpu(workload, cluster, step), 1)});
   rows.push_back({"  MFU", number(100 * model_flops_utilization(workload, cluster, step), 2) + " %"});
-  if (workload.gpu) rows.push_back({"  attention kernels", cluster.hardware.kernels.attention});
+  if (workload.gpu)
+    rows.push_back(
+        {"  attention kernels", std::string(sim::rated_kernels(cluster.hardware, cluster.engine.attention))});
   text += columns(rows, "lr");
   text += print_memory(memory_of_devices(workload, candidate), cluster.limit, ends_only);
   if (!candidate.memory.fits) {
@@ -157,12 +187,26 @@ std::string explain(const Workload& workload, const Cluster& cluster, const Cand
 
 namespace {
 
-std::string divisors_of(const char* what, std::int64_t whole) {
+constexpr std::int64_t kMostDivisor = 128;
+
+std::string divisors_of(const char* what, std::int64_t whole, std::int64_t greatest) {
   std::vector<std::string> found;
-  for (std::int64_t i = 1; i <= std::min<std::int64_t>(whole, 128); ++i) {
+  for (std::int64_t i = 1; i <= std::min(whole, greatest); ++i) {
     if (whole % i == 0) found.push_back(std::to_string(i));
   }
   return std::string("; ") + what + " = " + std::to_string(whole) + " is divided by " + join(found, ", ");
+}
+
+// Counts of slices are offered only up to the shortest legal slice.
+std::string parts_of_sequence(Tokens seq_len) {
+  const std::int64_t slices = seq_len / kShortestSlice;
+  const std::string shortest = std::to_string(kShortestSlice) + " tokens)";
+  const char* what = "workload.seq_len";
+  if (slices < 2)
+    return divisors_of(what, seq_len, kMostDivisor) + " (in one slice: each of several needs " + shortest;
+  if (slices >= kMostDivisor) return divisors_of(what, seq_len, kMostDivisor);
+  return divisors_of(what, seq_len, slices) + " (at most " + std::to_string(slices) + " slices of " +
+         shortest;
 }
 
 // Values that the constraint allows for this model and workload.
@@ -170,17 +214,17 @@ std::string legal_values(const Plan& plan, Rejection why) {
   const model::Shape& shape = plan.workload.model.shape;
   switch (why) {
     case Rejection::Heads:
-      return divisors_of("heads", shape.heads);
+      return divisors_of("heads", shape.heads, kMostDivisor);
     case Rejection::TensorInNode:
-      return divisors_of("node.gpus", plan.cluster.hardware.node.gpus);
+      return divisors_of("node.gpus", plan.cluster.hardware.node.gpus, kMostDivisor);
     case Rejection::Experts:
-      return divisors_of("experts", shape.experts);
+      return divisors_of("experts", shape.experts, kMostDivisor);
     case Rejection::Batch:
-      return divisors_of("workload.global_batch", plan.workload.global_batch);
+      return divisors_of("workload.global_batch", plan.workload.global_batch, kMostDivisor);
     case Rejection::Layers:
       return "; layers = " + std::to_string(shape.layers);
     case Rejection::Tokens:
-      return divisors_of("workload.seq_len", plan.workload.seq_len);
+      return parts_of_sequence(plan.workload.seq_len);
     case Rejection::Schedule:
     case Rejection::Duplicate:
     case Rejection::Exchange:

@@ -91,5 +91,26 @@ TEST(HostMemory, ASmallerShareIsOfferedOnlyWhereTheDevicesHaveRoomForTheRest) {
   EXPECT_TRUE(print_nearest_miss(plan).starts_with("nothing fits on hosts of ")) << print_nearest_miss(plan);
 }
 
+// Devices of any size leave the records on hosts that are too small for them.
+TEST(HostMemory, LargerDevicesAreOfferedWithTheHostsThatTheyNeed) {
+  const Workload w = long_sequences();
+  const Candidate candidate = offloaded({.pipeline = 8});
+  const double device = as_double(candidate.memory.fullest.total());
+  Cluster on = node_of("h800", 8, device / 2);
+  on.hardware.device.memory_gb = device / 2e9 + on.hardware.device.reserved_gb;
+  EXPECT_EQ(what_would_fit(w, on, candidate).find("hosts of"), std::string::npos)
+      << what_would_fit(w, on, candidate);
+  const double host = bytes_on_a_host(w, on, candidate);
+  on.hardware.node.host_memory_gb = 1e-9 * host / 3;
+  const std::string ways = what_would_fit(w, on, candidate);
+  const std::size_t devices = ways.find("devices of ");
+  ASSERT_NE(devices, std::string::npos) << ways;
+  EXPECT_NE(ways.find(" GB and hosts of ", devices), std::string::npos) << ways;
+  on.limit = device / 1.5;
+  on.hardware.device.memory_gb = 80;
+  EXPECT_NE(what_would_fit(w, on, candidate).find(" GB\" and hosts of "), std::string::npos)
+      << what_would_fit(w, on, candidate);
+}
+
 }  // namespace
 }  // namespace penstock::plan

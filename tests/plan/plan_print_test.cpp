@@ -48,6 +48,36 @@ TEST(PlanPrint, SmallFiguresKeepTwoDigits) {
   }
 }
 
+TEST(PlanPrint, TheAttentionKernelsAreThoseOfTheCost) {
+  Question question = asked_by(kUneven);
+  question.cluster.hardware.measured = {};
+  const auto explained = [&](const char* engine, double fa3, double cudnn) {
+    question.cluster.engine.attention = engine;
+    question.cluster.hardware.efficiency.attention_fa3 = fa3;
+    question.cluster.hardware.efficiency.attention_cudnn = cudnn;
+    const Plan plan = answer_for_layout(question);
+    const std::string text = explain(plan.workload, plan.cluster, plan.result.best[0]);
+    const std::size_t row = text.find("  attention kernels");
+    return std::string(trim(text.substr(row + 19, text.find('\n', row) - row - 19)));
+  };
+  EXPECT_EQ(explained("fa2", 0.6, 0.5), "fa2");
+  EXPECT_EQ(explained("fa3", 0.6, 0.5), "fa3");
+  EXPECT_EQ(explained("fa3", 0, 0.5), "cudnn");
+  EXPECT_EQ(explained("fa3", 0, 0), "fa2");
+  EXPECT_EQ(explained("plain", 0.6, 0.5), "plain");
+}
+
+TEST(PlanPrint, OnlyLegalCountsOfSlicesAreOffered) {
+  Plan plan{workload("llama2-7b", 8192, 8), cluster(8), {}};
+  plan.result.candidates = 1;
+  plan.result.rejected[static_cast<std::size_t>(Rejection::Tokens)] = 1;
+  EXPECT_TRUE(has(print_nearest_miss(plan), "by 1, 2, 4, 8, 16, 32 (at most 32 slices of 256 tokens)"))
+      << print_nearest_miss(plan);
+  plan.workload.seq_len = 100;
+  EXPECT_TRUE(has(print_nearest_miss(plan), "by 1, 2, 4, 5, 10, 20, 25, 50, 100 (in one slice: "))
+      << print_nearest_miss(plan);
+}
+
 TEST(PlanPrint, NothingIsRejectedOrSearchedForOneLayout) {
   Plan plan = answer_for_layout(asked_by(kUneven));
   EXPECT_FALSE(has(print_plan(plan), "Rejected"));

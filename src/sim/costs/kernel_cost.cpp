@@ -21,12 +21,12 @@ struct AttentionRates {
   double own, earlier;
 };
 
-double attention_efficiency(const Efficiency& efficiency, std::string_view kernels) {
-  if (kernels == "fa3" && efficiency.attention_fa3 > 0) return efficiency.attention_fa3;
-  if ((kernels == "cudnn" || kernels == "fa3") && efficiency.attention_cudnn > 0)
-    return efficiency.attention_cudnn;
-  if (kernels == "triton" && efficiency.attention_triton > 0) return efficiency.attention_triton;
-  return efficiency.attention;
+double attention_efficiency(const Hardware& hardware, std::string_view kernels) {
+  const Efficiency& efficiency = hardware.efficiency;
+  const std::string_view rated = rated_kernels(hardware, kernels);
+  if (rated == "fa3") return efficiency.attention_fa3;
+  if (rated == "cudnn") return efficiency.attention_cudnn;
+  return rated == "triton" ? efficiency.attention_triton : efficiency.attention;
 }
 
 AttentionRates forward_rates(const Hardware& hardware, const FlashAttention& attention) {
@@ -35,7 +35,7 @@ AttentionRates forward_rates(const Hardware& hardware, const FlashAttention& att
   const double tokens = attention.tokens;
   if (at.empty()) {
     const Efficiency& efficiency = hardware.efficiency;
-    const double rate = hardware.peak() * attention_efficiency(efficiency, attention.kernels) * tokens /
+    const double rate = hardware.peak() * attention_efficiency(hardware, attention.kernels) * tokens /
                         (tokens + efficiency.attention_half) *
                         (attention.head_size <= 64 ? efficiency.narrow_heads : 1);
     return {rate, rate};
@@ -123,6 +123,16 @@ Seconds matrix_product_weights(const Hardware& hardware, double m, double n, dou
 Seconds matrix_product_backward(const Hardware& hardware, double m, double n, double k, double accumulate) {
   return product_seconds(hardware, hardware.measured.input_rates(hardware.f32()), m, k, n, 0) +
          matrix_product_weights(hardware, m, n, k, accumulate);
+}
+
+std::string_view rated_kernels(const Hardware& hardware, std::string_view kernels) {
+  const Efficiency& efficiency = hardware.efficiency;
+  if (kernels == "plain") return kernels;
+  if (!hardware.measured.attention_tokens.empty()) return hardware.kernels.attention;
+  if (kernels == "fa3" && efficiency.attention_fa3 > 0) return "fa3";
+  if ((kernels == "cudnn" || kernels == "fa3") && efficiency.attention_cudnn > 0) return "cudnn";
+  if (kernels == "triton" && efficiency.attention_triton > 0) return "triton";
+  return hardware.kernels.attention;
 }
 
 Seconds flash_attention(const Hardware& hardware, const FlashAttention& attention) {

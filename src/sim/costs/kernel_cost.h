@@ -29,6 +29,10 @@ struct FlashAttention {
 Seconds flash_attention(const Hardware& hardware, const FlashAttention& attention);
 Seconds flash_attention_backward(const Hardware& hardware, const FlashAttention& attention);
 
+// The kernels whose rates attention takes if an engine has `kernels`: those of the measured rates, or the
+// nearest that the hardware file describes.
+std::string_view rated_kernels(const Hardware& hardware, std::string_view kernels);
+
 // Attention with its scores in memory: all keys, no causal skipping; dropout adds passes.
 struct PlainAttention {
   double queries, keys, width, heads;
