@@ -11,6 +11,7 @@
 #include "run/options.h"
 #include "schedule/generators/generator.h"
 #include "schedule/text.h"
+#include "sim/costs/layer_cost.h"
 
 namespace penstock::plan {
 namespace {
@@ -108,6 +109,19 @@ void refuse_sizes_with_a_name(const PlanOptions& options) {
   }
 }
 
+// As `penstock simulate --expert-load`: a load that no layout can have would be lowered in silence.
+void refuse_idle_expert_load(double load, const model::Shape& shape) {
+  if (load == 1) return;
+  const std::string given = "workload.expert_load = " + exact_number(load);
+  if (shape.experts == 1)
+    throw InputError(given + ": the model is dense; there are expert ranks only with experts");
+  const double most =
+      sim::greatest_load(shape, {.expert = static_cast<int>(std::min<std::int64_t>(shape.experts, 1 << 20))});
+  if (load > most)
+    throw InputError(given + ": expected at most " + two_digits(most, 1) +
+                     ", with which one rank has all rows that its experts can get");
+}
+
 // A value that is given twice counts once: else its candidates are searched and listed twice.
 template <class T>
 void add_once(std::vector<T>& values, T value) {
@@ -203,6 +217,7 @@ Workload workload_of(const PlanOptions& options) {
                      " times workload.global_batch = " + std::to_string(options.workload.global_batch) +
                      " are more than 1e12 tokens a step");
   workload.seq_len = options.workload.seq_len;
+  refuse_idle_expert_load(options.workload.expert_load, workload.model.shape);
   workload.expert_load = options.workload.expert_load;
   workload.global_batch = options.workload.global_batch;
   return workload;

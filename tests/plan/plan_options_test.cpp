@@ -12,6 +12,18 @@ namespace {
 
 TEST(PlanOptions, AreWhatTheDocumentationShows) { expect_documented("plan_options.md", options_markdown()); }
 
+TEST(PlanOptions, AnExpertLoadIsOneThatTheModelCanHave) {
+  PlanOptions options;
+  options.workload = {.seq_len = 4096, .global_batch = 8, .expert_load = 1.5};
+  options.model.name = "llama-7b";
+  const auto said = [&] { return failure<InputError>([&] { workload_of(options); }); };
+  EXPECT_NE(said().find("workload.expert_load = 1.5: the model is dense"), std::string::npos) << said();
+  options.model.name = "mixtral-8x7b";
+  EXPECT_EQ(workload_of(options).expert_load, 1.5);
+  options.workload.expert_load = 4.5;
+  EXPECT_NE(said().find("expected at most 4.0"), std::string::npos) << said();
+}
+
 // Their product is 2^64.
 TEST(PlanOptions, ALayoutOfOtherDevicesIsRefusedWithItsSizes) {
   PlanOptions options;
