@@ -73,6 +73,11 @@ TEST(CostTable, WrongEntriesAreNamed) {
   EXPECT_EQ(parse_error("F * * 1\nF 0 * -2\n"),
             "my.costs: line 2: \"-2\" is not a valid time in seconds; expected a finite number, zero or "
             "more");
+  for (const char* bandwidth : {"-5", "fast"}) {
+    EXPECT_EQ(parse_error("link * * 1 " + std::string(bandwidth)),
+              "my.costs: line 1: \"" + std::string(bandwidth) +
+                  "\" is not a valid bandwidth; expected more than 0, or inf");
+  }
   EXPECT_EQ(parse_error("F 4 0 1"),
             "my.costs: line 1: \"4\" is not a valid stage; expected 0 to 3, or * for all");
   EXPECT_EQ(parse_error("STEP 1 * 1"), "my.costs: line 1: \"1\": STEP has no stages; expected *");

@@ -133,6 +133,17 @@ TEST(CudnnRates, AreAllThatH800CudnnChanges) {
                    "measured.earlier_attention_tflops", "measured.earlier_attention_backward_tflops"}));
 }
 
+TEST(Hardware, ARateOfZeroIsNotSaidToBeMissingAlone) {
+  Hardware hardware = read_hardware("h800");
+  hardware.device.bf16_tflops = 0;
+  try {
+    validate(hardware, "x.toml");
+    FAIL() << "accepted";
+  } catch (const InputError& error) {
+    EXPECT_EQ(std::string(error.what()), "x.toml: device.bf16_tflops is missing or 0; it must be positive");
+  }
+}
+
 TEST(CudnnRates, AreNeededWhereTheKernelsAreCudnns) {
   Hardware hardware = read_hardware("h800");
   hardware.kernels.attention = "cudnn";

@@ -138,7 +138,8 @@ void describe_measured(Measured& measured, OptionTable& table) {
 }
 
 void require_given(double value, const char* key, std::string_view origin) {
-  if (!(value > 0)) throw InputError(std::string(origin) + ": " + key + " is missing; it must be positive");
+  if (value > 0) return;
+  throw InputError(std::string(origin) + ": " + key + " is missing or 0; it must be positive");
 }
 
 void check_ascends(const Numbers& at, const char* key, std::string_view origin) {

@@ -85,7 +85,7 @@ class Parser {
     need(5, "link FROM TO LATENCY BYTES_PER_SECOND");
     Link link{.latency = amount(3, "time in seconds")};
     if (fields_[4] != "inf") {
-      link.bytes_per_second = amount(4, "bandwidth");
+      link.bytes_per_second = amount(4, "bandwidth", "more than 0, or inf");
       if (link.bytes_per_second == 0) fail("a bandwidth of 0 moves nothing; expected more than 0, or inf");
       if (bandwidth_line_ == 0) bandwidth_line_ = line_;
     }
@@ -135,11 +135,11 @@ class Parser {
     return {static_cast<int>(*value), 1};
   }
 
-  double amount(std::size_t field, const char* name) const {
+  double amount(std::size_t field, const char* name,
+                const char* expected = "a finite number, zero or more") const {
     const std::optional<double> value = parse_number(fields_[field]);
     if (!value || *value < 0) {
-      fail("\"" + printable(fields_[field]) + "\" is not a valid " + name +
-           "; expected a finite number, zero or more");
+      fail("\"" + printable(fields_[field]) + "\" is not a valid " + name + "; expected " + expected);
     }
     return *value;
   }
