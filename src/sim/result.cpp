@@ -77,6 +77,7 @@ Result evaluate_changed(const schedule::Program& program, const Costs& costs,
   std::vector<Override> overrides;
   for (const std::string& change : changes)
     overrides.push_back(parse_override(change, program.device_count()));
+  check_overrides(program, overrides);
   const WhatIf changed(costs, overrides, program.device_count());
   Result result = evaluate(program, changed, options);
   if (!std::isfinite(result.makespan))

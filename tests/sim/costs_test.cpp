@@ -227,6 +227,23 @@ TEST(WhatIf, WrongOverridesAreNamed) {
   }
 }
 
+TEST(WhatIf, ChangesOfWhatTheProgramLacksAndSecondOnesAreRefused) {
+  const Program program = one_f_one_b(4, 8);
+  const UnitCosts base;
+  const auto said = [&](const std::vector<std::string>& changes) {
+    return error_of([&] { evaluate_changed(program, base, changes); });
+  };
+  EXPECT_EQ(said({"kind:B=2", "kind:F=2", "device:3=2", "link:0-1=2", "link:1-0=2"}), "no error");
+  EXPECT_NE(said({"kind:W=2"}).find("what-if \"kind:W\": 1f1b has no W"), std::string::npos)
+      << said({"kind:W=2"});
+  EXPECT_NE(said({"link:0-2=2"}).find("device 0 sends nothing to device 2"), std::string::npos)
+      << said({"link:0-2=2"});
+  for (const char* change : {"kind:F=", "device:1=", "link:0-1="}) {
+    const std::string text = said({change + std::string("2"), change + std::string("3")});
+    EXPECT_NE(text.find("given twice; keep one"), std::string::npos) << change << text;
+  }
+}
+
 TEST(WhatIf, FactorsThatMultiplyBeyondTheirLimitAreRefused) {
   const UnitCosts base;
   const std::vector<Override> overrides{parse_override("kind:W=1e9", 2), parse_override("device:1=1e9", 2)};

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -30,7 +31,45 @@ schedule::OpKind action_kind(std::string_view text, std::string_view word) {
   refuse(text, "a kind F, B, I or W, got \"" + printable(word) + "\"");
 }
 
+bool has_kind(const schedule::Program& program, schedule::OpKind kind) {
+  return std::ranges::any_of(program.devices, [&](const schedule::DeviceProgram& device) {
+    return std::ranges::any_of(device.ops, [&](const Op& op) { return op.kind == kind; });
+  });
+}
+
+bool has_link(const schedule::Program& program, int from, int to) {
+  const auto& ops = program.devices[static_cast<std::size_t>(from)].ops;
+  if (std::ranges::any_of(ops, [&](const Op& op) { return is_send(op.kind) && op.peer == to; })) return true;
+  // Requests go one way, replies the other.
+  return std::ranges::any_of(program.exchanges, [&](const schedule::Exchange& exchange) {
+    return (exchange.owner == from && exchange.partner == to) ||
+           (exchange.owner == to && exchange.partner == from);
+  });
+}
+
+std::string changed_thing(const Override& change) {
+  const std::string device = std::to_string(change.device);
+  if (change.what == Override::What::Device) return "device:" + device;
+  if (change.what == Override::What::Link) return "link:" + device + "-" + std::to_string(change.peer);
+  return "kind:" + std::string(schedule::word_of(change.kind).text);
+}
+
 }  // namespace
+
+void check_overrides(const schedule::Program& program, std::span<const Override> overrides) {
+  std::set<std::string> known;
+  for (const Override& change : overrides) {
+    const std::string text = changed_thing(change);
+    const std::string what_if = "what-if \"" + text + "\": ";
+    if (!known.insert(text).second) throw InputError(what_if + "given twice; keep one");
+    if (change.what == Override::What::Kind && !has_kind(program, change.kind))
+      throw InputError(what_if + program.name + " has no " +
+                       std::string(schedule::word_of(change.kind).text) + " that could take longer");
+    if (change.what == Override::What::Link && !has_link(program, change.device, change.peer))
+      throw InputError(what_if + "device " + std::to_string(change.device) + " sends nothing to device " +
+                       std::to_string(change.peer) + " in " + program.name);
+  }
+}
 
 Override parse_override(std::string_view text, int devices) {
   const std::size_t colon = text.find(':');

@@ -27,6 +27,10 @@ struct Override {
 // `devices`. Throws InputError with the text and what was expected.
 Override parse_override(std::string_view text, int devices);
 
+// Throws InputError for a change that changes nothing of the program, whose kind or link it lacks, and for a
+// second one of the same thing.
+void check_overrides(const schedule::Program& program, std::span<const Override> overrides);
+
 // If several overrides apply, their factors multiply. A device's factor applies to its copies and to all its
 // compute, also for other devices, but not to its links.
 class WhatIf final : public ForwardedCosts {
