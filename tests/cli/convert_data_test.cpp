@@ -249,6 +249,18 @@ TEST(ConvertData, RefusesWhatItCannotReadOrWouldWriteOver) {
       std::string::npos);
 }
 
+// The advice for other files in the way, to remove them, would lose the text.
+TEST(ConvertData, KeepsASourceThatHasTheTargetsName) {
+  const Scratch scratch;
+  for (const char* name : {"q.bin", "q.idx", "q.mask"}) {
+    scratch.write(name, "text");
+    const std::string said =
+        failure<InputError>([&] { convert_data({.sources = {scratch / name}, .prefix = scratch / "q"}); });
+    EXPECT_EQ(said, scratch / name + " is a source; name another target");
+    std::filesystem::remove(scratch / name);
+  }
+}
+
 TEST(ConvertData, RefusesACompressedText) {
   const Scratch scratch;
   for (const char* magic : {"\x1F\x8B", "\x28\xB5\x2F\xFD", "\xFD\x37\x7A\x58\x5A"}) {

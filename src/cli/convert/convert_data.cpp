@@ -189,7 +189,16 @@ void convert_source(const Encoder& encoder, std::string_view text, Writers& writ
   }
 }
 
-void require_free(const std::string& prefix) {
+// Comes before other refusals of an existing file, which say to remove it.
+void require_no_source(const std::string& target, const std::vector<std::string>& sources) {
+  std::error_code error;
+  for (const std::string& source : sources) {
+    if (fs::equivalent(source, target, error))
+      throw InputError(printable(target, 500) + " is a source; name another target");
+  }
+}
+
+void require_free(const std::string& prefix, const std::vector<std::string>& sources) {
   if (fs::path(prefix).filename().empty())
     throw InputError("-o " + json_quote(prefix) + " names no file; give the first part of the files' names");
   std::error_code error;
@@ -199,6 +208,7 @@ void require_free(const std::string& prefix) {
                      " is not a directory; make it, or name another target");
   std::vector<std::string> there;
   for (const char* extension : {".bin", ".idx", ".mask"}) {
+    require_no_source(prefix + extension, sources);
     if (files::is_there(prefix + extension)) there.push_back(printable(prefix, 500) + extension);
   }
   if (there.empty()) return;
@@ -226,7 +236,7 @@ bool is_json_lines(const DataConversion& conversion, const std::string& source) 
 }
 
 std::string convert_data(const DataConversion& conversion) {
-  require_free(conversion.prefix);
+  require_free(conversion.prefix, conversion.sources);
   const Tokenizer tokenizer = tokenizer_of(conversion);
   if (conversion.append_end && !tokenizer.end)
     throw InputError("--append-eod: the model " + printable(conversion.sentencepiece, 500) +
