@@ -116,7 +116,7 @@ TEST(MegatronData, TakesTargetsOnlyWhereTheMaskSays) {
   EXPECT_SAYS(setting.refusal(), "a.mask has 51 bytes for 50 tokens; expected one each");
   mask[7] = 2;
   setting.scratch.write("a.mask", mask);
-  EXPECT_SAYS(setting.refusal(), "a.mask: byte 7 is neither 0 nor 1");
+  EXPECT_SAYS(setting.refusal(), "a.mask: byte 7 is 2; expected 0 or 1");
 }
 
 TEST(MegatronData, NeverOpensAMaskThatTheLossIgnores) {

@@ -27,7 +27,8 @@ void LossMask::read(std::int64_t first, std::span<char> in_loss) const {
   std::ranges::copy(bytes, in_loss.begin());
   const auto wrong = std::ranges::find_if(bytes, [](char byte) { return byte != 0 && byte != 1; });
   require(wrong == bytes.end(), printable(path_, 500) + ": byte " +
-                                    std::to_string(first + (wrong - bytes.begin())) + " is neither 0 nor 1");
+                                    std::to_string(first + (wrong - bytes.begin())) + " is " +
+                                    std::to_string(static_cast<unsigned char>(*wrong)) + "; expected 0 or 1");
 }
 
 void LossMaskWriter::add(std::string_view in_loss) {
