@@ -196,6 +196,10 @@ TEST(DataCommand, RefusesWhatIsNoListOfLengths) {
   EXPECT_EQ(run_data({"data", folder.file("bad.txt"), file, "--hardware", "assumed"}).exit_code, 2);
   EXPECT_EQ(run_data({"data", file, "--steps", "0"}).exit_code, 2);
   EXPECT_NE(run_data({"data", file, "bad.txt"}).err.find("comes before the run file"), std::string::npos);
+  const Ending alone = run_data({"data", folder.file("lengths.txt")});
+  EXPECT_NE(alone.err.find("lengths.txt: is a list of lengths; the run file comes after it"),
+            std::string::npos)
+      << alone.err;
 }
 
 // As penstock data simulates it: each choice's own step.

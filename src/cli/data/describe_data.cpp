@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <iostream>
 #include <numeric>
 
@@ -50,6 +51,17 @@ std::vector<Tokens> read_lengths(const std::string& path, Tokens seq_len) {
   }
   if (lengths.empty()) throw InputError(path + ": no document's length");
   return lengths;
+}
+
+// Whether the file is a list of lengths, by its first line, rather than a run file.
+bool is_list(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return false;  // another message says so
+  const std::string text = files::read_text(path, kLongestList);
+  for (const std::string_view line : split(text, '\n')) {
+    if (!trim(line).empty()) return parse_integer(trim(line)).has_value();
+  }
+  return false;
 }
 
 // Documents and their tokens, in bins of powers of two.
@@ -171,6 +183,8 @@ Exit describe_data(const DataFlags& flags) {
   const bool two = !flags.second.empty();
   if (two && flags.first.ends_with(".toml") && !flags.second.ends_with(".toml"))
     throw InputError(printable(flags.second, 500) + ": a list of lengths comes before the run file");
+  if (!two && is_list(flags.first))
+    throw InputError(printable(flags.first, 500) + ": is a list of lengths; the run file comes after it");
   const std::string list = two ? flags.first : std::string();
   const run::Options options = options_of(two ? flags.second : flags.first, flags.overrides, list);
   const std::vector<Tokens> lengths =
