@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <type_traits>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/typed_value.h"
 
 namespace penstock {
 namespace {
@@ -181,40 +183,29 @@ void store_integers_or_word(const Place& place, const Value& value, IntegersOrWo
   target = std::move(stored);
 }
 
-// A command-line word as a scalar: a number or truth value if it parses as one, else text.
-Scalar guess(std::string_view text) {
-  text = trim(text);
-  if (text.size() >= 2 && text.front() == '"' && text.back() == '"')
-    return std::string(text.substr(1, text.size() - 2));
-  if (text == "true" || text == "false") return text == "true";
-  if (const auto whole = parse_integer(text)) return *whole;
-  if (const auto real = parse_number(text)) return *real;
-  return std::string(text);
+std::string integers_allowed(const Constraint& allowed) {
+  const Constraint free;
+  if (allowed.greatest < free.greatest) return to_text(allowed);
+  using Limits = std::numeric_limits<std::int64_t>;
+  const bool has_least = allowed.least > free.least;
+  const auto least = has_least ? static_cast<std::int64_t>(allowed.least) : Limits::min();
+  const std::string words = to_text(Constraint{.choices = allowed.choices});
+  return "from " + std::to_string(least + (allowed.least_excluded ? 1 : 0)) + " to " +
+         std::to_string(Limits::max()) + (words.empty() ? "" : " or " + words);
 }
 
-std::vector<Scalar> guess_list(std::string_view text) {
-  text = trim(text);
-  if (text.size() >= 2 && text.front() == '[' && text.back() == ']')
-    text = trim(text.substr(1, text.size() - 2));
-  std::vector<Scalar> list;
-  if (text.empty()) return list;
-  for (const std::string_view part : split(text, ',')) list.push_back(guess(part));
-  return list;
+void refuse_beyond_64_bits(const Option& option, std::string_view text, std::string_view origin) {
+  const std::optional<std::string_view> beyond = typed_beyond_64_bits(text);
+  if (!beyond) return;
+  const char* wrong = beyond->starts_with('-') ? "is too small" : "is too large";
+  Place{option, printable(*beyond, 100), origin}.fail(std::string(wrong) + "; it must be " +
+                                                      integers_allowed(option.constraint));
 }
 
-// Command-line words stay text even if they look like numbers.
-std::vector<Scalar> words_of(std::string_view text) {
-  std::vector<Scalar> words;
-  text = trim(text);
-  if (text.size() >= 2 && text.front() == '[' && text.back() == ']')
-    text = trim(text.substr(1, text.size() - 2));
-  if (text.empty()) return words;
-  for (std::string_view part : split(text, ',')) {
-    part = trim(part);
-    const bool quoted = part.size() >= 2 && part.front() == '"' && part.back() == '"';
-    words.emplace_back(std::string(quoted ? part.substr(1, part.size() - 2) : part));
-  }
-  return words;
+bool takes_integers(const Option& option) {
+  return std::holds_alternative<std::int64_t*>(option.target) ||
+         std::holds_alternative<Integers*>(option.target) ||
+         std::holds_alternative<IntegersOrWord*>(option.target);
 }
 
 // The end of a message about an unknown key.
@@ -304,17 +295,18 @@ void assign(const Option& option, const Value& value, std::string_view origin) {
 
 void assign_text(const Option& option, std::string_view text, std::string_view origin) {
   if (std::holds_alternative<std::string*>(option.target)) return assign(option, std::string(text), origin);
-  if (std::holds_alternative<Words*>(option.target)) return assign(option, words_of(text), origin);
+  if (std::holds_alternative<Words*>(option.target)) return assign(option, typed_words(text), origin);
+  if (takes_integers(option)) refuse_beyond_64_bits(option, text, origin);
   if (std::holds_alternative<IntegersOrWord*>(option.target)) {
     const auto& words = option.constraint.choices;
     if (std::ranges::find(words, text) != words.end()) return assign(option, std::string(text), origin);
-    return assign(option, guess_list(text), origin);
+    return assign(option, typed_list(text), origin);
   }
   const bool list = std::visit(
       Overloaded{[]<class T>(const std::vector<T>*) { return true; }, [](const auto*) { return false; }},
       option.target);
-  if (list) return assign(option, guess_list(text), origin);
-  std::visit([&](const auto& scalar) { assign(option, scalar, origin); }, guess(text));
+  if (list) return assign(option, typed_list(text), origin);
+  std::visit([&](const auto& scalar) { assign(option, scalar, origin); }, typed_scalar(text));
 }
 
 std::string value_text(const Option& option) {

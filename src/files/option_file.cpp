@@ -96,8 +96,11 @@ toml::table parse(std::string_view text, std::string_view origin) {
   try {
     return toml::parse(text);
   } catch (const toml::parse_error& error) {
+    const std::string_view what = error.description();
+    const bool beyond =
+        what.find("integer") != what.npos && what.ends_with("is not representable in 64 bits");
     throw InputError(std::string(origin) + ":" + std::to_string(error.source().begin.line) + ": " +
-                     printable(error.description(), 300));
+                     printable(what, 300) + (beyond ? "; use at most 9223372036854775807" : ""));
   }
 }
 

@@ -52,6 +52,17 @@ const std::vector<Fault>& faults() {
       {"NotANumberOnTheCommandLine",
        {"command line: train.lr = \"fast\" is not a number; it must be positive"},
        {"--train.lr", "fast"}},
+      {"IntegerOfMoreThan64Bits",
+       {"command line: train.seed = 18446744073709551615 is too large; it must be from 0 to "
+        "9223372036854775807"},
+       {"--train.seed", "18446744073709551615"}},
+      {"IntegerOfMoreThan64BitsInAList",
+       {"command line: parallel.layers = -18446744073709551615 is too small; it must be from 1 to 65536"},
+       {"--parallel.layers=[2, -18446744073709551615]"}},
+      {"IntegerOfMoreThan64BitsInAFile",
+       {"run.toml:17: ", "'18446744073709551615'", "; use at most 9223372036854775807"},
+       {},
+       replacing("steps = 5", "seed = 18446744073709551615")},
       {"Nan", {"run.toml:17: train.lr = nan is not a finite number"}, {}, replacing("steps = 5", "lr = nan")},
       {"Negative", {"command line: model.hidden = -16 must be from 1 to"}, {"--model.hidden=-16"}},
       {"NegativeRate", {"command line: train.lr = -0.1 must be positive"}, {"--train.lr=-0.1"}},
@@ -121,7 +132,8 @@ Launch under_mpirun(const Scratch&) {
 
 void expect_refusal_everywhere(const Scratch& scratch, Arguments command, const Arguments& says) {
   // All ranks have ended when the first does; mpirun would wait for them, however.
-  if (command[0] == "mpirun") command.insert(command.begin() + 1, {"--mca", "odls_base_sigkill_timeout", "0"});
+  if (command[0] == "mpirun")
+    command.insert(command.begin() + 1, {"--mca", "odls_base_sigkill_timeout", "0"});
   const auto before = contents(scratch);
   const Ending ending = run_program(command, 60);
   EXPECT_EQ(ending.exit_code, 2) << ending.err;
