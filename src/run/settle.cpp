@@ -109,6 +109,9 @@ void check_training(Options& options) {
   require(static_cast<double>(train.batch) * static_cast<double>(options.data.seq_len) <= kMostStepTokens,
           "train.batch = " + std::to_string(train.batch) + " times data.seq_len = " +
               std::to_string(options.data.seq_len) + " are more than 1e12 tokens a step");
+  require(train.lr_schedule != "constant" || train.min_lr == TrainOptions{}.min_lr,
+          "train.min_lr = " + exact_number(train.min_lr) +
+              " applies to the cosine: use train.lr_schedule = \"cosine\", or leave it out");
   require(train.lr_schedule == "constant" || train.min_lr <= train.lr,
           "train.min_lr = " + exact_number(train.min_lr) + " is above train.lr = " + exact_number(train.lr) +
               "; use at most that");
