@@ -181,8 +181,10 @@ TEST_F(ElasticResume, RefusesOtherGroupsThanTheCheckpoints) {
   };
   refused({2, 1}, {"--numerics.replicas", "2"},
           "does not fit: numerics.replicas = 2 where the checkpoint's run had 4; set it back");
-  refused({8, 1}, {}, "numerics.replicas = 4 is not a multiple of parallel.dp = 8; use ");
-  refused({3, 1}, {"--train.batch", "12"}, ", or parallel.dp = 2 or 4");
+  refused(
+      {8, 1}, {},
+      "parallel.dp = 8 does not fit the resumed run: numerics.replicas = 4 was fixed when the run began, ");
+  refused({3, 1}, {"--train.batch", "12"}, "; use parallel.dp = 2 or 4");
   train_well("run", settings_of(2, {2, 1}, true), 2);
 }
 

@@ -13,6 +13,7 @@
 #include "cli/agree.h"
 #include "cli/tell.h"
 #include "cli/train/copies_in_memory.h"
+#include "cli/train/fixed_numerics.h"
 #include "comm/texts.h"
 #include "files/mapped_file.h"
 #include "files/run_files.h"
@@ -149,14 +150,6 @@ Resumption begin_again(const std::string& run, const std::vector<std::string>& d
   return {.remarks = {there + "no checkpoint yet; the run begins again at step 1"}};
 }
 
-// Options of the resumed run, if its run file can be read.
-std::optional<run::Options> options_before(const std::string& directory) {
-  const std::string path = (fs::path(directory) / files::kRunFile).string();
-  run::Options was;
-  if (!fs::exists(path) || refusal_of([&] { was = run::read_options(path); })) return {};
-  return was;
-}
-
 // The mesh of the steps up to `step`, by metrics.jsonl or, in runs of earlier versions, by the run file.
 std::optional<run::ParallelOptions> mesh_before(const std::string& directory, std::int64_t step) {
   const std::string path = (fs::path(directory) / files::kMetrics).string();
@@ -165,26 +158,6 @@ std::optional<run::ParallelOptions> mesh_before(const std::string& directory, st
   if (!refusal_of(read) && mesh) return mesh;
   const std::optional<run::Options> was = options_before(directory);
   return was ? std::optional(was->parallel) : std::nullopt;
-}
-
-// Fills in missing options of [numerics] from the newest readable checkpoint, or from the run file if the run
-// has only copies in memory.
-void take_numerics(run::Options& options) {
-  run::NumericsOptions& numerics = options.numerics;
-  if (numerics.replicas != 0 && numerics.tensor != 0) return;
-  const auto take = [&](std::int64_t replicas, std::int64_t tensor) {
-    if (numerics.replicas == 0) numerics.replicas = replicas;
-    if (numerics.tensor == 0) numerics.tensor = tensor;
-  };
-  const train::CheckpointDirectory directory = train::checkpoints_in(options.output.dir);
-  const auto steps = directory.steps();
-  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-    train::Settings settings;
-    if (refusal_of([&] { settings = train::read_checkpoint_facts(directory, *step).settings; })) continue;
-    return take(train::replicas_of(settings), train::tensor_shards_of(settings));
-  }
-  if (const std::optional<run::Options> was = options_before(options.output.dir))
-    take(was->numerics.replicas, was->numerics.tensor);
 }
 
 // Keeps cp_mode for an unchanged number of context ranks, unless the run file sets it.
