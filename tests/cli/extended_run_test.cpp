@@ -33,6 +33,16 @@ class ExtendedRun : public ::testing::Test {
   Scratch scratch_;
 };
 
+TEST_F(ExtendedRun, DoesNotStopByARequestOfBefore) {
+  scratch_.write("run/stop", "");
+  const Ending same = resume({"--train.steps", "2"});
+  EXPECT_EQ(same.exit_code, 0);
+  EXPECT_TRUE(same.complaints().empty()) << same.err;
+  EXPECT_NE(same.out.find("finished"), std::string::npos) << same.out;
+  const Ending extended = resume({"--train.steps", "4"});
+  EXPECT_NE(extended.out.find("trained   4 steps"), std::string::npos) << extended.out << extended.err;
+}
+
 TEST_F(ExtendedRun, OnAMeshThatItsNumericsDoNotAllowIsToldWhichTheyDo) {
   for (const std::string& file : {scratch_ / "run.toml", scratch_ / "run/run.toml"}) {
     const Arguments resumes{"train", file, "--resume", "--train.steps", "4", "--parallel.pp", "1"};

@@ -91,6 +91,25 @@ void check_weights_together(Prepared& prepared, comm::Communicator& world) {
   if (refusal) throw InputError(refusal.text);
 }
 
+// Does not remove it: it may be meant for an attempt that failed before it could stop.
+void tell_stop_request(const train::RunDirectory& directory) {
+  const std::string stop = directory.stop_request();
+  std::error_code error;
+  if (std::filesystem::exists(stop, error))
+    tell(stop + " exists: the run stops after its first step; remove the file to continue");
+}
+
+void take_state(Prepared& prepared, comm::Communicator& world) {
+  prepared.resumption = choose_state(prepared.run, *prepared.data, world);
+  if (!prepared.resumption.from) check_weights_together(prepared, world);
+  if (!prepared.directory) return;
+  const auto& chosen = prepared.resumption.from;
+  if (!chosen) return;
+  const train::CheckpointDirectory checkpoints = train::checkpoints_of(prepared.run);
+  checkpoints.set_aside_after(chosen->checkpoint);
+  checkpoints.keep_newest(prepared.run.options.train.keep_checkpoints);
+}
+
 }  // namespace
 
 RanksHere threads_here(const TrainFlags& flags, const run::Options& options, int ranks) {
@@ -150,11 +169,6 @@ void open_directory(const TrainFlags& flags, Prepared& prepared) {
       std::make_unique<train::RunDirectory>(path, start_of(flags), prepared.run.options.schedule.file);
   if (flags.source.resumes) train::checkpoints_of(prepared.run).clear_partial();
   if (prepared.directory->taken_over()) tell("taking over " + path + ": the run in it completed no step");
-  // Do not remove it: it may be meant for an attempt that failed before it could stop.
-  const std::string stop = prepared.directory->stop_request();
-  std::error_code error;
-  if (std::filesystem::exists(stop, error))
-    tell(stop + " exists: the run stops after its first step; remove the file to continue");
 }
 
 void check_directory(const TrainFlags& flags, const Prepared& prepared) {
@@ -163,18 +177,12 @@ void check_directory(const TrainFlags& flags, const Prepared& prepared) {
 }
 
 void take_up(const TrainFlags& flags, Prepared& prepared, comm::Communicator& world) {
-  if (!flags.source.resumes) {
-    if (!flags.dry_run) forget_older_copies(prepared.run.options, world);
-    return;
+  if (flags.source.resumes) {
+    take_state(prepared, world);
+  } else if (!flags.dry_run) {
+    forget_older_copies(prepared.run.options, world);
   }
-  prepared.resumption = choose_state(prepared.run, *prepared.data, world);
-  if (!prepared.resumption.from) check_weights_together(prepared, world);
-  if (!prepared.directory) return;
-  const auto& chosen = prepared.resumption.from;
-  if (!chosen) return;
-  const train::CheckpointDirectory checkpoints = train::checkpoints_of(prepared.run);
-  checkpoints.set_aside_after(chosen->checkpoint);
-  checkpoints.keep_newest(prepared.run.options.train.keep_checkpoints);
+  if (prepared.directory && !prepared.resumption.finished) tell_stop_request(*prepared.directory);
 }
 
 }  // namespace penstock::cli

@@ -35,6 +35,7 @@
 #include "comm/threads.h"
 #include "files/atomic_file.h"
 #include "files/directory.h"
+#include "files/file_system.h"
 #include "files/run_files.h"
 #include "run/resolve/resolve.h"
 #include "schedule/text.h"
@@ -188,10 +189,12 @@ Refusal prepare_together(const TrainFlags& flags, comm::Communicator& world, Pre
   return refusal;
 }
 
-// No step is left to do, so copies left by an earlier start are useless.
+// No step is left to do, so copies left by an earlier start are useless, and a request to stop would end a
+// later extension instead.
 void tell_finished(const TrainFlags& flags, const Prepared& prepared, comm::Communicator& world) {
   forget_older_copies(prepared.run.options, world);
   if (world.rank() > 0) return;
+  files::file_system().remove(prepared.directory->stop_request());
   at::set_num_threads(threads_of(prepared));
   std::cout << finished_line(prepared.run)
             << sample_lines(prepared.run,
