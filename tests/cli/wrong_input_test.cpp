@@ -169,6 +169,23 @@ TEST(WrongInput, ALimitNeedsAUnit) {
   EXPECT_TRUE(says(refused({"plan", kPlan, "--memory.limit", "75"}), "write a number and a unit"));
 }
 
+// A mistyped path would be made anywhere; its last folder may be new.
+TEST(WrongInput, AFolderOfCopiesIsNotMadeInFoldersThatDoNotExist) {
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  const auto in_folder = [&](const std::string& folder) {
+    return Arguments{"train", scratch / "run.toml", "--ranks", "2", "--dry-run", "--train.buddy_every",
+                     "1",     "--train.buddy_dir",  folder};
+  };
+  const std::string is_none = "\" is not a directory; name an existing one, such as \"/dev/shm\"";
+  EXPECT_TRUE(
+      says(refused(in_folder(scratch / "none/memory")),
+           "train.buddy_dir = \"" + scratch / "none/memory" + is_none + ", or a new one in an existing one"));
+  EXPECT_TRUE(says(refused(in_folder(scratch / "run.toml")), scratch / "run.toml" + is_none));
+  for (const char* folder : {"memory", "memory/"})
+    EXPECT_EQ(program(in_folder(scratch / folder)).exit_code, 0) << folder;
+}
+
 TEST(WrongInput, RotaryFactorsInTheWrongOrderAreRefused) {
   const Scratch scratch;
   scratch.write("run.toml", small_run_file(scratch));

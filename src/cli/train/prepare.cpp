@@ -62,6 +62,19 @@ void check_offload(const run::Run& run) {
   }
 }
 
+// Only its last folder is made: more would hide a mistyped path, and fill a disk instead of memory.
+void check_buddy_directory(const run::TrainOptions& train) {
+  if (train.buddy_every == 0) return;
+  std::error_code error;
+  std::filesystem::path folder = std::filesystem::absolute(train.buddy_dir, error).lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();
+  const bool there = std::filesystem::exists(folder, error);
+  if (!std::filesystem::is_directory(there ? folder : folder.parent_path(), error))
+    throw InputError("train.buddy_dir = " + json_quote(train.buddy_dir) +
+                     " is not a directory; name an existing one, such as \"/dev/shm\"" +
+                     (there ? "" : ", or a new one in an existing one"));
+}
+
 // Prints the memory table before a refusal.
 void check_memory(const run::Run& run, const RanksHere& here) {
   const profile::HostMemory memory = profile::host_memory();
@@ -125,6 +138,7 @@ Prepared prepare(const TrainFlags& flags, run::Run run, int ranks, const RanksHe
   train::require_trainable(run);
   train::require_device(run);
   check_offload(run);
+  check_buddy_directory(run.options.train);
   run::check_ranks(run, ranks);
   check_sample(flags, run.options.data);
   run::require_fit(run);
