@@ -52,7 +52,7 @@ inline constexpr std::array<RunEntry, 19> kRunEntries{{
     {.name = kDocuments, .listed = true, .read = true, .locked = true, .ending = true},
     {.name = kTimeline, .listed = true, .read = true, .locked = true, .ending = true},
     {.name = kTrace, .listed = true, .ending = true},
-    {.name = kReport},
+    {.name = kReport, .ending = true},
     {.name = kNumber, .locked = true},
     {.name = kStopRequest},
     {.name = kAttempts, .read = true},

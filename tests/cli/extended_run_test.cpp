@@ -43,6 +43,20 @@ TEST_F(ExtendedRun, DoesNotStopByARequestOfBefore) {
   EXPECT_NE(extended.out.find("trained   4 steps"), std::string::npos) << extended.out << extended.err;
 }
 
+TEST_F(ExtendedRun, ThatStopsHasNoReportAndItsWeightsInACheckpoint) {
+  EXPECT_TRUE(fs::exists(scratch_ / "run/report.html"));
+  scratch_.write("run/stop", "");
+  const Ending stopped = resume({"--train.steps", "6"});
+  EXPECT_NE(stopped.out.find("stopped   after step 3"), std::string::npos) << stopped.out << stopped.err;
+  EXPECT_FALSE(fs::exists(scratch_ / "run/report.html")) << "it shows the weights of step 2 as the end";
+  const std::string newest = scratch_ / "run/checkpoints/step-000003";
+  for (const char* run : {"run", "run/"}) {
+    expect_refused(program({"convert", scratch_ / run, "-o", scratch_ / "model"}),
+                   "its newest weights are in " + newest + "; convert that");
+  }
+  EXPECT_EQ(program({"convert", newest, "-o", scratch_ / "model"}).exit_code, 0);
+}
+
 TEST_F(ExtendedRun, OnAMeshThatItsNumericsDoNotAllowIsToldWhichTheyDo) {
   for (const std::string& file : {scratch_ / "run.toml", scratch_ / "run/run.toml"}) {
     const Arguments resumes{"train", file, "--resume", "--train.steps", "4", "--parallel.pp", "1"};

@@ -43,6 +43,22 @@ std::string description_of(const std::string& path) {
                    ": there is neither a config.json nor a run.toml next to it; give --config");
 }
 
+// A run that has not ended, or was extended, has its weights in checkpoints alone.
+void require_weights(const std::string& path) {
+  std::error_code error;
+  const fs::path folder(path);
+  if (!fs::is_directory(folder, error) || !files::is_there((folder / files::kRunFile).string())) return;
+  for (const char* weights : {files::kWeights, "model.safetensors", "model.safetensors.index.json"}) {
+    if (files::is_there((folder / weights).string())) return;
+  }
+  const train::CheckpointDirectory checkpoints = train::checkpoints_in(path);
+  const std::vector<std::int64_t> steps = checkpoints.steps();
+  if (steps.empty()) return;
+  const std::string newest = fs::path(checkpoints.of_step(steps.back())).lexically_normal().string();
+  throw InputError(printable(path, 500) + ": has no " + files::kWeights + "; its newest weights are in " +
+                   printable(newest, 500) + "; convert that");
+}
+
 // The longest sequence that the model supports.
 std::int64_t positions_of(const model::Shape& shape, Tokens seq_len) {
   const model::RopeScaling& scaling = shape.rope_scaling;
@@ -75,6 +91,7 @@ bool is_run_file(const std::string& path) { return fs::path(path).extension() ==
 ModelSource open_model(const std::string& path, const std::string& config) {
   std::error_code error;
   if (!fs::exists(path, error)) throw InputError(printable(path, 500) + ": there is no such file or folder");
+  require_weights(path);
   const std::string description = config.empty() ? description_of(path) : config;
   ModelSource source{.hugging_face = !is_run_file(description),
                      .description = description,

@@ -52,6 +52,7 @@ run::Machine train::probe_machine(int) { become_whole(); }
 void train::verify_weights(const std::string&, int, int, const std::function<void()>&) { become_whole(); }
 train::CheckpointDirectory train::checkpoints_in(const std::string&) { become_whole(); }
 std::vector<std::int64_t> train::CheckpointDirectory::steps() const { become_whole(); }
+std::string train::CheckpointDirectory::of_step(std::int64_t) const { become_whole(); }
 int comm::local_ranks() { become_whole(); }
 
 }  // namespace penstock

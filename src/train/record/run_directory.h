@@ -44,7 +44,7 @@ class RunDirectory {
   std::string file(std::string_view name) const;
 
   // Removes what the run wrote at an earlier end, summary.json first: from here on it is not finished, and
-  // its model is in its checkpoints. Keeps report.html.
+  // its model is in its checkpoints.
   void forget_end() const;
 
  private:
