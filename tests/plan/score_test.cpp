@@ -89,7 +89,7 @@ Table with_cell(const std::string& name, std::size_t row, const std::string& col
 }
 
 // The reason of a row that is refused as bad input while all others are scored as ever; else empty.
-std::string refusal(const std::string& name, const std::string& column, const std::string& cell) {
+std::string refusal_with(const std::string& name, const std::string& column, const std::string& cell) {
   const KnownMachines known = reference_machines();
   const Score whole = score(reference_table(name), known);
   const Score result = score(with_cell(name, 5, column, cell), known);
@@ -110,13 +110,14 @@ TEST(Score, AnUnknownHeaderIsRefusedAndSoIsATableOfOtherColumns) {
 
 TEST(Score, AMeshThatDoesNotMultiplyToTheGpusIsRefusedAlone) {
   for (const char* table : {"atc24_memory", "atc24_throughput", "slimpipe_planner", "vtrain_multi_node"}) {
-    EXPECT_TRUE(refusal(table, "gpus", "7").starts_with("x.csv: row 5, gpus = \"7\": tp·cp·pp·dp is "))
+    EXPECT_TRUE(refusal_with(table, "gpus", "7").starts_with("x.csv: row 5, gpus = \"7\": tp·cp·pp·dp is "))
         << table;
     for (const char* no_number : {"0", "nan"})
-      EXPECT_TRUE(refusal(table, "gpus", no_number).starts_with("x.csv: row 5, gpus = ")) << table;
-    EXPECT_NE(refusal(table, "tp", "1048576"), "") << table;
+      EXPECT_TRUE(refusal_with(table, "gpus", no_number).starts_with("x.csv: row 5, gpus = ")) << table;
+    EXPECT_NE(refusal_with(table, "tp", "1048576"), "") << table;
   }
-  EXPECT_NE(refusal("slimpipe_planner", "ep", "7").find("expected a divisor of tp·cp·dp"), std::string::npos);
+  EXPECT_NE(refusal_with("slimpipe_planner", "ep", "7").find("expected a divisor of tp·cp·dp"),
+            std::string::npos);
   const Score calculon = score(with_cell("calculon_cases", 1, "gpus", "7"), reference_machines());
   ASSERT_EQ(calculon.refused.size(), 1u);
   EXPECT_EQ(calculon.refused[0].reason, "x.csv: row 1, gpus = \"7\": tp·cp·pp·dp is 8");
@@ -125,7 +126,7 @@ TEST(Score, AMeshThatDoesNotMultiplyToTheGpusIsRefusedAlone) {
 TEST(Score, OffloadRatiosAreFromZeroToOne) {
   for (const char* table : {"atc24_memory", "atc24_throughput", "slimpipe_planner"}) {
     for (const char* ratio : {"1.5", "-0.1", "OOM"}) {
-      EXPECT_NE(refusal(table, "offload_ratio", ratio).find("expected a number from 0 to 1"),
+      EXPECT_NE(refusal_with(table, "offload_ratio", ratio).find("expected a number from 0 to 1"),
                 std::string::npos)
           << table << " " << ratio;
     }
@@ -133,13 +134,13 @@ TEST(Score, OffloadRatiosAreFromZeroToOne) {
 }
 
 TEST(Score, AnUnknownNameIsRefusedAloneWithFileAndRow) {
-  EXPECT_EQ(refusal("atc24_throughput", "hardware", "h80O"),
+  EXPECT_EQ(refusal_with("atc24_throughput", "hardware", "h80O"),
             "x.csv: row 5: no hardware file describes \"h80O\"; did you mean \"h800\"?");
   EXPECT_TRUE(
-      refusal("atc24_throughput", "system", "theirs").starts_with("x.csv: row 5, system = \"theirs\""));
+      refusal_with("atc24_throughput", "system", "theirs").starts_with("x.csv: row 5, system = \"theirs\""));
   for (const char* table : {"atc24_memory", "atc24_throughput", "slimpipe_planner"})
     EXPECT_TRUE(
-        refusal(table, "model", "lama-65b").starts_with("x.csv: row 5: model \"lama-65b\" is unknown"))
+        refusal_with(table, "model", "lama-65b").starts_with("x.csv: row 5: model \"lama-65b\" is unknown"))
         << table;
 }
 
@@ -148,7 +149,7 @@ TEST(Score, APublishedFigureIsPositive) {
                                                       {"atc24_throughput", "tokens_per_second"},
                                                       {"vtrain_multi_node", "iteration_ms"}};
   for (const auto& [table, column] : figures) {
-    EXPECT_EQ(refusal(table, column, "0"),
+    EXPECT_EQ(refusal_with(table, column, "0"),
               "x.csv: row 5, " + std::string(column) + " = \"0\": expected a positive number");
   }
 }
