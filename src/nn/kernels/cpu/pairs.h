@@ -50,8 +50,10 @@ inline void put_word(c10::BFloat16* to, std::int64_t k, std::uint32_t word) {
 
 template <class... Elements>
 inline constexpr bool kAnyNarrow = (std::is_same_v<Elements, c10::BFloat16> || ...);
+
+// Rounds what arithmetic made of such elements.
 template <class... Elements>
-inline constexpr bool kAllNarrow = (std::is_same_v<Elements, c10::BFloat16> && ...);
+inline constexpr auto kWordOf = (std::is_same_v<Elements, c10::BFloat16> && ...) ? word_of_narrow : word_of;
 
 // A row to write: its element i is formula(element i of each input row).
 template <class Element, class Formula>
@@ -81,11 +83,9 @@ inline void map(std::int64_t count, const Inputs<In...>& inputs, const Output<Ou
           const std::int64_t pairs = count / 2;
 #pragma omp simd
           for (std::int64_t k = 0; k < pairs; ++k) {
-            constexpr auto kWord = kAllNarrow<In...> ? word_of_narrow : word_of;
-            [&](std::int64_t place, auto... words) {
-              (put_word(outputs.row, place, words), ...);
-            }(k,
-              kWord(outputs.formula(pair_at(from, k).even...), outputs.formula(pair_at(from, k).odd...))...);
+            [&](std::int64_t place, auto... words) { (put_word(outputs.row, place, words), ...); }(
+                k, kWordOf<In...>(outputs.formula(pair_at(from, k).even...),
+                                  outputs.formula(pair_at(from, k).odd...))...);
           }
           done = 2 * pairs;
         }

@@ -10,64 +10,61 @@
 namespace penstock::nn::kernels {
 namespace {
 
-// A token's angles; the backward turns back, by the sine's negative. For bf16 outputs those of even places
-// come before those of odd places.
+// A token's angles. For bf16 outputs those of even places come before those of odd places.
 template <class Number>
 struct Angles {
   const Number* cosine;
   const Number* sine;
 };
 
-// Rotates the pairs of one head by their angles.
+// Rotates the pairs of one head by their angles, times `sign` (-1 in the backward).
 template <class In, class Out, class Number>
-inline void turn_row(const In* in, const Angles<Number>& angles, std::int64_t half, Out* out) {
+inline void turn_row(const In* in, const Angles<Number>& angles, Number sign, std::int64_t half, Out* out) {
   const auto [cosine, sine] = angles;
   const std::int64_t pairs = kAnyNarrow<Out> ? half / 2 : 0;
   if constexpr (kAnyNarrow<Out>) {
-    constexpr auto kWord = kAllNarrow<In> ? word_of_narrow : word_of;
 #pragma omp simd
     for (std::int64_t k = 0; k < pairs; ++k) {
       const auto a = pair_at(in, k), b = pair_at(in + half, k);
-      const Number even = sine[k], odd = sine[pairs + k];
-      put_word(out, k, kWord(a.even * cosine[k] - b.even * even, a.odd * cosine[pairs + k] - b.odd * odd));
+      const Number even = sign * sine[k], odd = sign * sine[pairs + k];
+      put_word(out, k,
+               kWordOf<In>(a.even * cosine[k] - b.even * even, a.odd * cosine[pairs + k] - b.odd * odd));
       put_word(out + half, k,
-               kWord(b.even * cosine[k] + a.even * even, b.odd * cosine[pairs + k] + a.odd * odd));
+               kWordOf<In>(b.even * cosine[k] + a.even * even, b.odd * cosine[pairs + k] + a.odd * odd));
     }
   }
 #pragma omp simd
   for (std::int64_t i = 2 * pairs; i < half; ++i) {
-    const Number a(in[i]), b(in[half + i]);
-    out[i] = narrowed<Out>(a * cosine[i] - b * sine[i]);
-    out[half + i] = narrowed<Out>(b * cosine[i] + a * sine[i]);
+    const Number a(in[i]), b(in[half + i]), s = sign * sine[i];
+    out[i] = narrowed<Out>(a * cosine[i] - b * s);
+    out[half + i] = narrowed<Out>(b * cosine[i] + a * s);
   }
 }
 
-// `factor` times the numbers. For bf16 outputs: at even places, at odd places, and the last one of an odd
-// count.
-template <class Out, class Number>
-inline const Number* laid_out(const Number* from, Number factor, std::int64_t count, Number* to) {
-  const std::int64_t pairs = kAnyNarrow<Out> ? count / 2 : 0;
+// The numbers at even places, those at odd places, and the last one of an odd count.
+template <class Number>
+inline const Number* apart(const Number* from, std::int64_t count, Number* to) {
+  const std::int64_t pairs = count / 2;
 #pragma omp simd
   for (std::int64_t k = 0; k < pairs; ++k) {
-    to[k] = factor * from[2 * k];
-    to[pairs + k] = factor * from[2 * k + 1];
+    to[k] = from[2 * k];
+    to[pairs + k] = from[2 * k + 1];
   }
-#pragma omp simd
-  for (std::int64_t i = 2 * pairs; i < count; ++i) to[i] = factor * from[i];
+  if (count % 2 != 0) to[count - 1] = from[count - 1];
   return to;
 }
 
 // Rotates the heads of one token. In one tensor a token's heads are adjacent, in the other a head's tokens.
 // Token by token, both are accessed in order, the latter in as many streams as there are heads. `room` is for
-// 2 · half numbers: all heads have the same angles, so they are laid out once.
+// 2 · half numbers: all heads have the same angles, so they are taken apart once.
 template <class In, class Out, class Number>
 PENSTOCK_VECTORISED void turn_heads(const In* in, std::int64_t in_stride, Angles<Number> angles, Number sign,
                                     std::int64_t half, std::int64_t heads, Out* out, std::int64_t out_stride,
                                     Number* room) {
-  const Angles<Number> laid{laid_out<Out>(angles.cosine, Number(1), half, room),
-                            laid_out<Out>(angles.sine, sign, half, room + half)};
+  if constexpr (kAnyNarrow<Out>)
+    angles = {apart(angles.cosine, half, room), apart(angles.sine, half, room + half)};
   for (std::int64_t head = 0; head < heads; ++head)
-    turn_row(in + head * in_stride, laid, half, out + head * out_stride);
+    turn_row(in + head * in_stride, angles, sign, half, out + head * out_stride);
 }
 
 // Both tensors are [b, H, T, d] views with last stride 1.
