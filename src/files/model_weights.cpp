@@ -59,6 +59,14 @@ std::string fault_of(const model::ParameterShape& wanted, const StoredTensor* fo
 
 }  // namespace
 
+std::string weights_in(const std::string& folder) {
+  for (const char* name : {kIndexName, "model.safetensors", kWeights}) {
+    const std::string file = (fs::path(folder) / name).string();
+    if (is_there(file)) return file;
+  }
+  return {};
+}
+
 ModelWeights::ModelWeights(const std::string& path) : path_(path) {
   std::error_code error;
   if (fs::is_directory(path, error)) {
@@ -72,15 +80,12 @@ ModelWeights::ModelWeights(const std::string& path) : path_(path) {
 }
 
 void ModelWeights::map_folder() {
-  const fs::path folder(path_);
-  if (is_there((folder / kIndexName).string())) return map_index((folder / kIndexName).string());
-  for (const char* name : {"model.safetensors", kWeights}) {
-    if (!is_there((folder / name).string())) continue;
-    files_.emplace_back((folder / name).string());
-    return;
-  }
-  throw InputError(shown(path_) + ": has no " + kIndexName +
-                   ", no model.safetensors and no weights.safetensors");
+  const std::string file = weights_in(path_);
+  if (file.empty())
+    throw InputError(shown(path_) + ": has no " + kIndexName +
+                     ", no model.safetensors and no weights.safetensors");
+  if (fs::path(file).filename() == kIndexName) return map_index(file);
+  files_.emplace_back(file);
 }
 
 void ModelWeights::map_index(const std::string& index) {

@@ -14,12 +14,15 @@
 
 namespace penstock::files {
 
+// What a folder's weights are read by: its model.safetensors.index.json, or its model.safetensors, or its
+// weights.safetensors; empty if it has none of them.
+std::string weights_in(const std::string& folder);
+
 class ModelWeights {
  public:
-  // Maps a .safetensors file, or all files of a folder that model.safetensors.index.json names, or its
-  // model.safetensors, or its weights.safetensors. Bytes are read on access. Throws InputError naming the
-  // file and the fault: none of these exists, or the index is damaged, names a missing file or tensor, or
-  // misses a tensor of a file.
+  // Maps a .safetensors file, or that of a folder, or all files that its index names. Bytes are read on
+  // access. Throws InputError naming the file and the fault: none of these exists, or the index is damaged,
+  // names a missing file or tensor, or misses a tensor of a file.
   explicit ModelWeights(const std::string& path);
 
   const std::string& path() const { return path_; }

@@ -48,9 +48,7 @@ void require_weights(const std::string& path) {
   std::error_code error;
   const fs::path folder(path);
   if (!fs::is_directory(folder, error) || !files::is_there((folder / files::kRunFile).string())) return;
-  for (const char* weights : {files::kWeights, "model.safetensors", "model.safetensors.index.json"}) {
-    if (files::is_there((folder / weights).string())) return;
-  }
+  if (!files::weights_in(path).empty()) return;
   const train::CheckpointDirectory checkpoints = train::checkpoints_in(path);
   const std::vector<std::int64_t> steps = checkpoints.steps();
   if (steps.empty()) return;
