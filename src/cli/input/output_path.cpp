@@ -51,10 +51,12 @@ void check_output(const std::string& flag, const std::string& path, std::string_
   const std::string said = flag + " " + printable(path, 500);
   std::error_code error;
   if (fs::is_directory(path, error)) throw InputError(said + " is a folder; name a file");
-  if (fs::exists(path, error) && !fs::is_regular_file(path, error))
-    throw InputError(said + " is not a regular file, and would be replaced by one; name another");
-  if (fs::exists(path, error) && !is_empty_or_begins(path, begins))
-    throw InputError(said + " holds something else, which would be lost; name another file, or remove it");
+  if (fs::exists(path, error)) {
+    if (!fs::is_regular_file(path, error))
+      throw InputError(said + " is not a regular file, and would be replaced by one; name another");
+    if (!is_empty_or_begins(path, begins))
+      throw InputError(said + " holds something else, which would be lost; name another file, or remove it");
+  }
   const std::string folder = files::folder_of(path);
   if (!fs::is_directory(folder, error))
     throw InputError(said + ": there is no folder \"" + printable(folder, 500) + "\"");
