@@ -46,6 +46,14 @@ bool is_nested_beyond(std::string_view text, int deepest) {
   return false;
 }
 
+template <class Json>
+Json parse_or_discard(std::string_view text) {
+  if (is_nested_beyond(text, 16)) return Json(Json::value_t::discarded);
+  return Json::parse(text, nullptr, /*allow_exceptions=*/false);
+}
+template json parse_or_discard(std::string_view text);
+template nlohmann::ordered_json parse_or_discard(std::string_view text);
+
 json parse_strictly(std::string_view text, std::string_view origin, std::string_view what, int deepest) {
   const auto fail = [&](const std::string& why) {
     throw InputError(std::string(origin) + ": " + std::string(what) + " " + why);

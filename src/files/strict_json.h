@@ -19,10 +19,11 @@ bool is_nested_beyond(std::string_view text, int deepest);
 // Parses the whole text as one JSON value. Returns a discarded value for invalid JSON and for nesting beyond
 // 16 levels, since the library copies and prints values by recursion.
 template <class Json = nlohmann::json>
-Json parse_or_discard(std::string_view text) {
-  if (is_nested_beyond(text, 16)) return Json(Json::value_t::discarded);
-  return Json::parse(text, nullptr, /*allow_exceptions=*/false);
-}
+Json parse_or_discard(std::string_view text);
+
+// Compiled once: the library's parser takes seconds in every file that contains one.
+extern template nlohmann::json parse_or_discard(std::string_view text);
+extern template nlohmann::ordered_json parse_or_discard(std::string_view text);
 
 // Describes the place where a text stops being JSON; `byte` counts from 1, as in the JSON library's errors.
 std::string json_fault(std::string_view text, std::size_t byte);

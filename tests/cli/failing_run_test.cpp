@@ -151,7 +151,7 @@ TEST(FailingRank, AfterTheLastStepEndsAll) {
   for (const bool mpirun : {false, true}) {
     const Scratch scratch;
     scratch.write("run.toml", small_run_file(scratch));
-    const Arguments arguments{"train", scratch / "run.toml", "--train.steps", "1000"};
+    const Arguments arguments{"train", scratch / "run.toml", "--train.steps", "200"};
     RunningProgram program(mpirun ? with_mpirun(2, arguments) : with_threads(2, arguments));
     const Seconds until = seconds_now() + 60;
     while (!fs::exists(scratch / "run/metrics.jsonl") && seconds_now() < until) sleep_a_little();

@@ -253,7 +253,7 @@ TEST(WrongInput, LinesOfMetricsThatAreNoneAreNamedByAReport) {
   EXPECT_EQ(report.exit_code, 0) << report.err;
   EXPECT_EQ(report.complaints(),
             std::vector<std::string>{scratch / "run/metrics.jsonl" +
-                                     ", line 1 is not a step's metrics; it is left out"});
+                                     ", line 1: \"garbage\" is not a step's metrics; it is left out"});
   scratch.write("run/metrics.jsonl", "");
   EXPECT_EQ(program({"report", scratch / "run"}).complaints(),
             std::vector<std::string>{scratch / "run/metrics.jsonl has no step's metrics"});

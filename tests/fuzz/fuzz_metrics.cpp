@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // metrics.jsonl, as the report, supervise and a resumed run read it.
+#include <algorithm>
+#include <functional>
 #include <stdexcept>
 
 #include "base/text.h"
@@ -14,12 +16,13 @@ namespace {
 
 void take(std::string_view input) {
   report::Run run;
-  const auto left_out = add_metrics(input, "fuzz", run);
-  if (left_out.size() >= split(input, '\n').size())
-    throw std::logic_error("more lines left out than there are");
+  add_metrics(input, "fuzz", run);
+  const std::size_t lines = split(input, '\n').size();
   for (const report::Metric& metric : run.metrics) {
-    if (metric.values.empty() || metric.values.size() != metric.steps.size())
+    if (metric.values.empty() || metric.values.size() != metric.steps.size() || metric.values.size() > lines)
       throw std::logic_error("a curve's values are not of its steps");
+    if (std::ranges::adjacent_find(metric.steps, std::greater_equal()) != metric.steps.end())
+      throw std::logic_error("a curve has a step twice, or not in order");
   }
   const Recorded recorded = recorded_in(std::string(input));
   if (!recorded.start.steps.empty() && recorded.start.steps.back().step != recorded.last_step)

@@ -10,7 +10,7 @@
 #include "base/option_text.h"
 #include "base/text.h"
 #include "cli/convert/byte_progress.h"
-#include "cli/convert/model_source.h"
+#include "cli/input/model_source.h"
 #include "files/atomic_file.h"
 #include "files/directory.h"
 #include "files/elements.h"

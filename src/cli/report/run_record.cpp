@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "files/strict_json.h"
+#include "train/record/step_lines.h"
 
 namespace penstock::cli {
 namespace {
@@ -156,26 +157,20 @@ report::Table table_of_time(const OrderedJson& time) {
 
 }  // namespace
 
-std::vector<std::string> add_metrics(std::string_view text, const std::string& path, report::Run& run) {
+std::string add_metrics(std::string_view text, const std::string& path, report::Run& run) {
   std::vector<report::Metric> metrics;
   for (const MetricKey& metric : kMetrics) metrics.push_back({.name = metric.name, .unit = metric.unit});
   std::optional<report::HeatMap> load;
-  std::vector<std::string> left_out;
-  const auto lines = split(text, '\n');
-  for (std::size_t number = 0; number < lines.size(); ++number) {
-    const OrderedJson entry = files::parse_or_discard<OrderedJson>(lines[number]);
-    if (member(entry, "step").is_number()) {
-      if (auto newer = load_of(entry)) load = std::move(newer);
-      add_values(entry, metrics);
-    } else if (number + 1 < lines.size()) {
-      left_out.push_back(path + ", line " + std::to_string(number + 1) +
-                         " is not a step's metrics; it is left out");
-    }
+  const train::StepLines lines = train::lines_of_steps(text, path);
+  for (const auto& [step, line] : lines.of_steps) {
+    const OrderedJson entry = files::parse_or_discard<OrderedJson>(line);
+    if (auto newer = load_of(entry)) load = std::move(newer);
+    add_values(entry, metrics);
   }
   std::erase_if(metrics, [](const report::Metric& metric) { return metric.values.empty(); });
   run.metrics = std::move(metrics);
   if (load) run.heat_maps.push_back(std::move(*load));
-  return left_out;
+  return lines.remark;
 }
 
 void add_summary(std::string_view text, const std::string& path, report::Run& run) {

@@ -11,9 +11,9 @@
 
 namespace penstock::cli {
 
-// Adds a curve for each metric in metrics.jsonl and the last recorded expert load. Skips lines without a step
-// and returns a message for each, except for an unterminated last line, which a run may still be writing.
-std::vector<std::string> add_metrics(std::string_view text, const std::string& path, report::Run& run);
+// Adds a curve for each metric in metrics.jsonl and the last recorded expert load. Returns a remark on lines
+// that train::lines_of_steps() leaves out; empty if there are none.
+std::string add_metrics(std::string_view text, const std::string& path, report::Run& run);
 
 // Adds from summary.json the predicted and measured bytes of each device, the hidden shares of copies and
 // collectives, and the time of each rank for equal work. Throws InputError if it is not a JSON object.

@@ -119,7 +119,8 @@ std::vector<report::Run> runs_of_directory(const std::string& directory) {
   run.name = directory + " (" + simulated.program.name + ")";
   run.configuration = files::read_text(file(files::kRunFile), files::kLongestRecord);
   const files::MappedFile metrics(file(files::kMetrics));
-  for (const std::string& line : add_metrics(metrics.text(), file(files::kMetrics), run)) tell(line);
+  if (const std::string remark = add_metrics(metrics.text(), file(files::kMetrics), run); !remark.empty())
+    tell(remark);
   if (run.metrics.empty()) tell(file(files::kMetrics) + " has no step's metrics");
   add_kernels(file(files::kProfile), run);
   add_summary(files::read_text(file(files::kSummary), files::kLongestRecord), file(files::kSummary), run);

@@ -8,12 +8,13 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/whole.h"
+#include "cli/input/model_source.h"
 #include "comm/launcher.h"
 #include "comm/texts.h"
 #include "files/checksum.h"
 #include "files/mapped_file.h"
-#include "files/model_config.h"
 #include "files/model_weights.h"
+#include "files/run_files.h"
 #include "model/parameters.h"
 #include "train/checkpoint/all_at_work.h"
 #include "train/checkpoint/directory.h"
@@ -25,20 +26,30 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kSampledTensors = 256, kSampledBytes = 4096;  // upper bounds; bytes are per tensor
 
-// The config.json next to the weights; empty if there is none.
-std::string config_beside(const std::string& weights) {
-  std::error_code error;
-  const fs::path folder =
-      fs::is_directory(weights, error) ? fs::path(weights) : fs::path(weights).parent_path();
-  const fs::path config = folder / "config.json";
-  return files::is_there(config.string()) ? config.string() : std::string();
+bool is_run_file(const std::string& description) {
+  return fs::path(description).filename() == files::kRunFile;
 }
 
-// Differences that do not show in tensor shapes would otherwise silently train another model.
-void require_same_model(const model::Shape& run, const std::string& config) {
+// The model of the run, or of the config.json, that the weights are from. A run.toml in a folder that is no
+// run's says nothing of other files there; nor does one that is damaged.
+std::optional<model::Shape> shape_of_source(const std::string& description) {
+  if (description.empty()) return {};
+  if (!is_run_file(description)) return shape_in(description);
+  if (!files::is_there((fs::path(description).parent_path() / files::kLock).string())) return {};
+  model::Shape shape;
+  if (refusal_of([&] { shape = shape_in(description); })) return {};
+  return shape;
+}
+
+// Differences that do not show in tensor shapes would otherwise silently train another model. Weights of a
+// run may go on with other rotary positions: training on longer sequences does that.
+void require_same_model(const model::Shape& run, const std::string& weights) {
+  const std::string description = description_of(weights);
+  const std::optional<model::Shape> source = shape_of_source(description);
+  if (!source) return;
   run::Options ours, theirs;
   ours.model.shape = run;
-  theirs.model.shape = files::read_model_config(config);
+  theirs.model.shape = *source;
   for (model::Shape* shape : {&ours.model.shape, &theirs.model.shape}) {
     shape->head_size = shape->head_dim();
     if (shape->rope_scaling.factor == 1.0) shape->rope_scaling = {};
@@ -46,9 +57,11 @@ void require_same_model(const model::Shape& run, const std::string& config) {
   const OptionTable given = run::describe(ours), said = run::describe(theirs);
   for (std::size_t i = 0; i < given.size(); ++i) {
     const bool of_model = given[i].section == "model" || (run.experts > 1 && run::is_of_shape(given[i]));
-    if (!of_model || value_text(given[i]) == value_text(said[i])) continue;
-    throw InputError(printable(config, 500) + " says " + given[i].name() + " = " + value_text(said[i]) +
-                     ", but the run has " + value_text(given[i]) + "; set model.config to that file");
+    const bool may_differ = is_run_file(description) && given[i].key.starts_with("rope_");
+    if (!of_model || may_differ || value_text(given[i]) == value_text(said[i])) continue;
+    throw InputError(printable(description, 500) + " says " + given[i].name() + " = " + value_text(said[i]) +
+                     ", but the run has " + value_text(given[i]) + "; set " +
+                     (is_run_file(description) ? "it to that" : "model.config to that file"));
   }
 }
 
@@ -58,8 +71,7 @@ void check_weights(const run::ModelOptions& model) {
   if (model.weights.empty()) return;
   on_behalf_of("model.weights", [&] {
     files::ModelWeights(model.weights).check(model.shape);
-    if (const std::string config = config_beside(model.weights); !config.empty())
-      require_same_model(model.shape, config);
+    require_same_model(model.shape, model.weights);
   });
 }
 

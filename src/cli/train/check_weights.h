@@ -15,7 +15,8 @@
 namespace penstock::cli {
 
 // Does nothing without model.weights. Throws InputError naming the key, the file and the defect: tensors that
-// are missing, unknown or of another shape, or a config.json next to them that describes another model.
+// are missing, unknown or of another shape, or another model in the config.json next to them or in the
+// run.toml of their run.
 void check_weights(const run::ModelOptions& model);
 
 // Share `share` of `shares` of a checkpoint's files, to split the verification among ranks.

@@ -17,6 +17,7 @@
 #include "files/mapped_file.h"
 #include "files/run_files.h"
 #include "files/strict_json.h"
+#include "train/record/step_lines.h"
 
 namespace penstock::train {
 namespace {
@@ -29,47 +30,6 @@ OrderedJson optional(const std::optional<double>& value) {
   return value ? OrderedJson(*value) : OrderedJson(nullptr);
 }
 
-// 0 if the line is not a step's metrics. Values that are not finite are null.
-std::int64_t step_of(std::string_view line) {
-  const OrderedJson parsed = files::parse_or_discard<OrderedJson>(line);
-  if (!parsed.is_object() || !parsed.contains("step") || !parsed["step"].is_number_integer()) return 0;
-  for (const char* key : {"loss", "grad_norm", "lr", "tokens", "step_s", "time", "tokens_per_second", "mfu",
-                          "bubble_fraction", "peak_bytes", "evaluation_loss"}) {
-    const auto value = parsed.find(key);
-    if (value != parsed.end() && !value->is_number() && !value->is_null()) return 0;
-  }
-  return std::max<std::int64_t>(parsed["step"].get<std::int64_t>(), 0);
-}
-
-using LinesOfSteps = std::map<std::int64_t, std::string_view>;
-
-struct KeptLines {
-  LinesOfSteps of_steps;
-  std::int64_t damaged = 0;        // number of lines
-  std::string damage_remark = {};  // names the first one
-};
-
-// The complete lines of the text with steps up to `last_step`, one of each step, without damaged ones.
-KeptLines lines_until(std::string_view text, const std::string& path, std::int64_t last_step) {
-  KeptLines kept;
-  std::size_t begin = 0;
-  std::int64_t number = 0;
-  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
-    const std::string_view line = text.substr(begin, end - begin);
-    begin = end + 1;
-    ++number;
-    const std::int64_t step = step_of(line);
-    if (step > last_step || (step > 0 && kept.of_steps.emplace(step, line).second)) continue;
-    if (++kept.damaged == 1) {
-      const std::string second = "is a second line of step " + std::to_string(step);
-      kept.damage_remark = path + ", line " + std::to_string(number) + ": \"" + printable(line) + "\" " +
-                           (step > 0 ? second : "is not a step's metrics") + "; it is left out";
-    }
-  }
-  if (kept.damaged > 1) kept.damage_remark += ", like " + counted(kept.damaged - 1, "later line");
-  return kept;
-}
-
 // Keeps the file as it was, for a user who knows better; says so.
 std::string kept_damaged(const std::string& path) {
   const std::string copy = path + files::kDamaged;
@@ -79,8 +39,8 @@ std::string kept_damaged(const std::string& path) {
 }
 
 // Names the steps after `first` and up to `last` without a line; empty if there are none.
-std::string gaps_in(const LinesOfSteps& lines, std::int64_t first, std::int64_t last, const std::string& path,
-                    const char* why) {
+std::string gaps_in(const std::map<std::int64_t, std::string_view>& lines, std::int64_t first,
+                    std::int64_t last, const std::string& path, const char* why) {
   std::vector<std::string> gaps;
   std::int64_t next = first + 1;
   const auto note = [&](std::int64_t step) {
@@ -96,7 +56,7 @@ std::string gaps_in(const LinesOfSteps& lines, std::int64_t first, std::int64_t 
 
 OrderedJson to_object(const StartMetrics& start) {
   OrderedJson object{{"resumed_from", start.resumed_from}, {"load_s", start.load_s}};
-  for (const auto& [key, value] : start.mesh) object[kMeshOfStart][key] = OrderedJson::parse(value);
+  for (const auto& [key, value] : start.mesh) object[kMeshOfStart][key] = files::parse_or_discard<OrderedJson>(value);
   return object;
 }
 
@@ -194,8 +154,8 @@ MetricsFile::MetricsFile(std::string path, std::int64_t last_step, const std::st
   const bool is_there = std::filesystem::exists(path_);
   std::optional<files::MappedFile> file;
   if (is_there && last_step > 0) file.emplace(path_);
-  KeptLines kept = lines_until(file ? file->text() : std::string_view(), path_, last_step);
-  if (kept.damaged > 0) kept.damage_remark += kept_damaged(path_);
+  StepLines kept = lines_of_steps(file ? file->text() : std::string_view(), path_, last_step);
+  if (kept.damaged > 0) kept.remark += kept_damaged(path_);
   // Gaps between lines that are all good were named by the start that found them.
   const bool all_good = is_there && kept.damaged == 0 && !kept.of_steps.empty();
   const std::int64_t first = all_good ? kept.of_steps.rbegin()->first : 0;
@@ -203,8 +163,7 @@ MetricsFile::MetricsFile(std::string path, std::int64_t last_step, const std::st
   const char* why = !is_there          ? "the file was gone"
                     : kept.damaged > 0 ? "damaged lines are left out"
                                        : "a lost host takes with it lines not on disk yet";
-  for (const std::string& remark :
-       {kept.damage_remark, gaps_in(kept.of_steps, first, last_step, path_, why)}) {
+  for (const std::string& remark : {kept.remark, gaps_in(kept.of_steps, first, last_step, path_, why)}) {
     if (!remark.empty()) remarks_.push_back(remark);
   }
   std::string text;

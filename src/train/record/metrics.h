@@ -64,8 +64,8 @@ std::string to_json(const StepMetrics& metrics);
 // metrics.jsonl: one line per step, also after a resume.
 class MetricsFile {
  public:
-  // Opens the file for lines after `last_step` (0: a new file). First removes lines of later steps, damaged
-  // lines, second lines of a step and a half-written line. `last_line`: the line of `last_step`, appended if
+  // Opens the file for lines after `last_step` (0: a new file). First removes lines of later steps and those
+  // that lines_of_steps() leaves out. `last_line`: the line of `last_step`, appended if
   // the file lacks it; may be empty. Throws InputError if the file cannot be read, RunError if it cannot be
   // written.
   MetricsFile(std::string path, std::int64_t last_step, const std::string& last_line = {});

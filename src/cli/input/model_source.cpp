@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/convert/model_source.h"
+#include "cli/input/model_source.h"
 
 #include <algorithm>
 #include <cmath>
@@ -28,19 +28,6 @@ bool is_checkpoint(const fs::path& folder) {
   const fs::path named = whole.has_filename() ? whole : whole.parent_path();
   return files::is_there((folder / train::kCheckpointFacts).string()) &&
          named.parent_path().filename() == files::kCheckpoints;
-}
-
-// The file that describes the model in a folder.
-std::string description_of(const std::string& path) {
-  std::error_code error;
-  const fs::path folder = fs::is_directory(path, error) ? path : files::folder_of(path);
-  std::vector<fs::path> candidates{folder / "config.json", folder / files::kRunFile};
-  if (is_checkpoint(folder)) candidates.push_back(folder / "../.." / files::kRunFile);
-  for (const fs::path& candidate : candidates) {
-    if (files::is_there(candidate.string())) return candidate.lexically_normal().string();
-  }
-  throw InputError(printable(path, 500) +
-                   ": there is neither a config.json nor a run.toml next to it; give --config");
 }
 
 // A run that has not ended, or was extended, has its weights in checkpoints alone.
@@ -84,13 +71,38 @@ void describe_by_run_file(const std::string& path, model::Shape& shape, files::C
 
 bool is_run_file(const std::string& path) { return fs::path(path).extension() == ".toml"; }
 
+std::string require_description(const std::string& path) {
+  if (std::string found = description_of(path); !found.empty()) return found;
+  throw InputError(printable(path, 500) +
+                   ": there is neither a config.json nor a run.toml next to it; give --config");
+}
+
 }  // namespace
+
+std::string description_of(const std::string& path) {
+  std::error_code error;
+  const fs::path folder = fs::is_directory(path, error) ? path : files::folder_of(path);
+  std::vector<fs::path> candidates{folder / "config.json", folder / files::kRunFile};
+  if (is_checkpoint(folder)) candidates.push_back(folder / "../.." / files::kRunFile);
+  for (const fs::path& candidate : candidates) {
+    if (files::is_there(candidate.string())) return candidate.lexically_normal().string();
+  }
+  return {};
+}
+
+model::Shape shape_in(const std::string& description) {
+  if (!is_run_file(description)) return files::read_model_config(description);
+  model::Shape shape;
+  files::ConfigExtras unused;
+  describe_by_run_file(description, shape, unused);
+  return shape;
+}
 
 ModelSource open_model(const std::string& path, const std::string& config) {
   std::error_code error;
   if (!fs::exists(path, error)) throw InputError(printable(path, 500) + ": there is no such file or folder");
   require_weights(path);
-  const std::string description = config.empty() ? description_of(path) : config;
+  const std::string description = config.empty() ? require_description(path) : config;
   ModelSource source{.hugging_face = !is_run_file(description),
                      .description = description,
                      .weights = files::ModelWeights(path)};

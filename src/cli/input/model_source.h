@@ -18,6 +18,13 @@ struct ModelSource {
   files::ModelWeights weights;
 };
 
+// The config.json or run.toml that describes the model of a folder, a checkpoint or a safetensors file's
+// folder; empty if there is none.
+std::string description_of(const std::string& path);
+
+// The shape that such a file gives. Throws InputError naming the file or the option.
+model::Shape shape_in(const std::string& description);
+
 // `path`: a run directory, a checkpoint, a folder in Hugging Face's format, or a safetensors file, whose
 // folder is searched. `config`: a config.json or run file that gives the shape instead; may be empty. Checks
 // the weights, and a checkpoint's checksums. Throws InputError naming the missing or wrong part.
