@@ -249,7 +249,9 @@ Resumption choose_state(const run::Run& run, const train::TokenData& data, comm:
     return chosen;
   };
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-    if (auto copies = newest_copies(run.options, *step - 1, world))
+    // Copies of the checkpoint's own step are for a damaged one: the first damaged byte would be found when
+    // this start has removed them.
+    if (auto copies = newest_copies(run.options, *step, world))
       return choose({std::move(copies->facts), std::move(copies->state), *step});
     train::CheckpointFacts facts;
     const Refusal damage = run.options.output.gather ? read_by_first(directory, *step, world, facts)

@@ -20,7 +20,7 @@ struct Resumption {
 };
 
 // Returns the newest valid checkpoint of output.dir, which the ranks verify together, or copies in host
-// memory if they are of that step or a later one. Throws InputError, the same on every rank, if all
+// memory if they are of a later step. Throws InputError, the same on every rank, if all
 // checkpoints are damaged, the run had ended but has none, or the state does not fit these settings and this
 // data. Changes nothing on disk. Collective.
 Resumption choose_state(const run::Run& run, const train::TokenData& data, comm::Communicator& world);
