@@ -29,6 +29,32 @@ at::ScalarType type_of_operands(model::Precision precision) {
   return narrow ? at::kBFloat16 : at::kFloat;
 }
 
+// The fastest of several products of square matrices.
+Seconds seconds_of_product(std::int64_t size, at::ScalarType type) {
+  constexpr int least_repeats = 3;
+  const bool on_gpu = !backend::compute_device().is_cpu();
+  const Seconds budget = on_gpu ? 0.04 : 0.004;
+  // On the CPU, uses memory that returns to the system: tensors would leave cached blocks that a small model
+  // cannot use.
+  const auto bytes = on_gpu ? 0 : static_cast<std::size_t>(size * size) * at::elementSize(type);
+  std::vector<std::byte> from(bytes), to(bytes);
+  const auto square = [&](std::vector<std::byte>& memory) {
+    if (on_gpu) return at::empty({size, size}, backend::on_device(type));
+    return at::from_blob(memory.data(), {size, size}, at::dtype(type));
+  };
+  at::Tensor a = square(from).fill_(1), product = square(to);
+  at::mm_out(product, a, a);  // the first call includes set-up
+  backend::DeviceClock clock;
+  const Seconds began = clock.restart();
+  Seconds fastest = std::numeric_limits<double>::infinity();
+  for (int repeat = 0; repeat < least_repeats || steady_seconds() - began < budget; ++repeat) {
+    clock.restart();
+    at::mm_out(product, a, a);
+    fastest = std::min(fastest, clock.seconds(backend::moment_now()));
+  }
+  return fastest;
+}
+
 }  // namespace
 
 run::Machine probe_machine(int threads) {
@@ -42,41 +68,21 @@ run::Machine probe_machine(int threads) {
 }
 
 Flops measure_matmul_rate(model::Precision precision) {
-  constexpr std::int64_t least = 128;
+  // On a busy core any product may be interrupted: a small one that took long does not end the search.
+  constexpr std::int64_t least = 128, least_greatest = 512;
   constexpr Seconds long_enough = 1e-3;
-  const bool on_gpu = !backend::compute_device().is_cpu();
-  const std::int64_t greatest = on_gpu ? 8192 : 1024;
-  const Seconds budget = on_gpu ? 0.04 : 0.004;  // per size
-  const at::ScalarType type = type_of_operands(precision);
+  const std::int64_t greatest = backend::compute_device().is_cpu() ? 1024 : 8192;
   double best = 0;
-  Seconds fastest = 0;  // of the last size
-  for (std::int64_t size = least; size <= greatest && fastest < long_enough; size *= 2) {
-    // On the CPU, uses memory that returns to the system: tensors would leave cached blocks that a small
-    // model cannot use.
-    const auto bytes = on_gpu ? 0 : static_cast<std::size_t>(size * size) * at::elementSize(type);
-    std::vector<std::byte> from(bytes), to(bytes);
-    const auto square = [&](std::vector<std::byte>& memory) {
-      if (on_gpu) return at::empty({size, size}, backend::on_device(type));
-      return at::from_blob(memory.data(), {size, size}, at::dtype(type));
-    };
-    at::Tensor a, product;
+  for (std::int64_t size = least; size <= greatest; size *= 2) {
+    Seconds fastest = 0;
     try {
-      a = square(from).fill_(1);
-      product = square(to);
+      fastest = seconds_of_product(size, type_of_operands(precision));
     } catch (const c10::OutOfMemoryError&) {
       if (best > 0) break;  // a run's states nearly fill the GPU
       throw;
     }
-    at::mm_out(product, a, a);  // the first call includes set-up
-    backend::DeviceClock clock;
-    const Seconds began = clock.restart();
-    fastest = std::numeric_limits<double>::infinity();
-    do {
-      clock.restart();
-      at::mm_out(product, a, a);
-      fastest = std::min(fastest, clock.seconds(backend::moment_now()));
-    } while (steady_seconds() - began < budget);
     best = std::max(best, 2.0 * static_cast<double>(size * size * size) / fastest);
+    if (size >= least_greatest && fastest >= long_enough) break;
   }
   return best;
 }

@@ -14,7 +14,7 @@ run::Machine probe_machine(int threads);
 
 // Measures the rate of square matrix products with the operand type that training uses for `precision`, on
 // this thread's share of the cores: the upper bound for model FLOP/s. Takes the best of several sizes, up to
-// one that takes a millisecond. Runs for about 20 ms; 0.3 s on a GPU.
+// one that takes a millisecond. Runs for 20 to 60 ms; 0.3 s on a GPU.
 Flops measure_matmul_rate(model::Precision precision);
 
 // This rank's contribution to the total rate of all ranks' devices: its own rate. Of ranks that share a GPU,
