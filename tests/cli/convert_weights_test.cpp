@@ -292,6 +292,10 @@ TEST(ConvertWeights, RefusesWhatItCannotReadOrWouldWriteOver) {
             std::string::npos);
   EXPECT_NE(refusal({.source = scratch / "there", .target = scratch / "there"}).find("already exists"),
             std::string::npos);
+  scratch.write("empty", "");
+  EXPECT_NE(refusal({.source = scratch / "there", .target = scratch / "empty"}).find("already exists"),
+            std::string::npos);
+  fs::remove(scratch / "empty");
   fs::remove(scratch / "there/config.json");
   EXPECT_NE(refusal({.source = scratch / "there", .target = scratch / "x"}).find("give --config"),
             std::string::npos);

@@ -49,7 +49,8 @@ class NewFolder {
       : path_(without_slashes(path)), temporary_(path_ + ".part-" + std::to_string(getpid())) {
     if (path_.empty()) throw InputError("-o \"\" names no folder");
     std::error_code error;
-    if (fs::exists(path_, error) && !fs::is_empty(path_, error))
+    const bool replaceable = fs::is_directory(path_, error) && fs::is_empty(path_, error);
+    if (fs::exists(path_, error) && !replaceable)
       throw InputError(printable(path_, 500) + " already exists; name another target");
     const std::string parent = fs::path(temporary_).parent_path();
     if (!parent.empty() && !fs::is_directory(parent, error))
