@@ -3,12 +3,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
 
+#include "base/text.h"
 #include "files/crc32c.h"
 #include "files/file_system.h"
 
@@ -75,10 +77,28 @@ std::string host_name() {
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "host";
 }
 
-// TensorBoard reads the files of a directory in name order.
+constexpr std::string_view kStem = "events.out.tfevents.";
+
+// The greatest number of seconds in the names of the directory's files; 0: none.
+std::int64_t latest_named(const std::string& directory) {
+  constexpr std::int64_t kLast = 9'999'999'999;  // with more digits, the order of names is another
+  std::int64_t latest = 0;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(kStem)) continue;
+    const std::string_view rest = std::string_view(name).substr(kStem.size());
+    const std::int64_t seconds = parse_integer(rest.substr(0, rest.find('.'))).value_or(0);
+    if (seconds < kLast) latest = std::max(latest, seconds);
+  }
+  return latest;
+}
+
+// TensorBoard reads the files of a directory in name order, and drops the steps of earlier starts that a
+// later one repeats. So the name is later than the others' even if this host's clock is behind theirs.
 std::string new_name(const std::string& directory, int number) {
-  const auto seconds = static_cast<std::int64_t>(now());
-  const std::string name = "events.out.tfevents." + std::to_string(seconds) + "." + host_name() + "." +
+  const auto seconds = std::max(static_cast<std::int64_t>(now()), latest_named(directory) + 1);
+  const std::string name = std::string(kStem) + std::to_string(seconds) + "." + host_name() + "." +
                            std::to_string(getpid()) + "." + std::to_string(number);
   return (std::filesystem::path(directory) / name).string();
 }

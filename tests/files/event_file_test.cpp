@@ -115,6 +115,19 @@ TEST(EventFile, BeginsWithItsVersionAndSaysWhereARunGoesOn) {
   }
 }
 
+// TensorBoard reads files in the order of their names, also where the clock was ahead or a file is a user's.
+TEST(EventFile, IsNamedAfterAllThatAreThere) {
+  const Scratch scratch;
+  scratch.write("events.out.tfevents.4000000000.n1.9.0", "");
+  scratch.write("events.out.tfevents.99999999999999999.n1.9.0", "");
+  scratch.write("events.out.tfevents.mine", "");
+  for (const char* seconds : {"4000000001", "4000000002"}) {
+    const EventFile file(scratch.path(), 7);
+    EXPECT_NE(file.path().find(std::string("/events.out.tfevents.") + seconds + "."), std::string::npos)
+        << file.path();
+  }
+}
+
 TEST(EventFile, NamesADirectoryThatItCannotWriteTo) {
   EXPECT_NE(failure<RunError>([] { EventFile("/proc/none", 0); }).find("/proc/none/events.out.tfevents."),
             std::string::npos);
