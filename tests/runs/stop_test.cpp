@@ -175,14 +175,15 @@ void expect_end_at(int last, const std::vector<std::pair<int, Seconds>>& signals
 }
 
 TEST(StopSignals, AskFirstAndEndWhereTheUserInsists) {
-  expect_end_at(SIGINT, {{SIGINT, 0}, {SIGINT, 0}});
-  expect_end_at(SIGINT, {{SIGTERM, 0}, {SIGINT, 0}});
+  expect_end_at(SIGINT, {{SIGINT, 0}, {SIGINT, 0.5}});
+  expect_end_at(SIGINT, {{SIGTERM, 0}, {SIGINT, 0.5}});
   expect_end_at(SIGTERM, {{SIGTERM, 0}, {SIGTERM, 2.1}});
 }
 
 // A process group's supervisor forwards what the run got too; Slurm warns by SIGUSR1 before it sends SIGTERM.
 TEST(StopSignals, AskOnceWhereTheyComeTwice) {
   expect_end_at(0, {{SIGTERM, 0}, {SIGTERM, 0.1}, {SIGTERM, 0.1}});
+  expect_end_at(0, {{SIGINT, 0}, {SIGINT, 0.1}});
   expect_end_at(0, {{SIGUSR1, 0}, {SIGUSR1, 0.1}, {SIGTERM, 2.1}, {SIGUSR1, 0}});
 }
 

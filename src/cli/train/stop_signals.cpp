@@ -12,8 +12,9 @@
 namespace penstock::cli {
 namespace {
 
-// A process group's SIGTERM reaches a run twice: by itself, and forwarded by its supervisor.
-constexpr Seconds kOneRequest = 2;
+// A process group's signal reaches a run twice: by itself, and forwarded by its supervisor. A user who
+// insists types Ctrl-C again sooner than a scheduler repeats SIGTERM.
+constexpr Seconds kOneRequest = 2, kOneCtrlC = 0.4;
 
 std::atomic<bool> stop_asked = false;
 std::atomic<Seconds> urged_at = 0;  // of the first SIGTERM or SIGINT; 0: none
@@ -26,7 +27,7 @@ extern "C" void ask_to_stop(int signal_number) {
   const Seconds now = steady_seconds();  // a handler may call what this calls, clock_gettime
   Seconds before = 0;
   if (urged_at.compare_exchange_strong(before, now)) return;
-  if (signal_number == SIGINT || now - before >= kOneRequest) _exit(128 + signal_number);
+  if (now - before >= (signal_number == SIGINT ? kOneCtrlC : kOneRequest)) _exit(128 + signal_number);
 }
 
 extern "C" void ask_where(int) { train::FlightRecorder::ask(); }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals to a run: some request a clean end after the current step. After a SIGTERM or SIGINT, another
-// SIGINT ends the process at once, and so does a SIGTERM two seconds later; SIGUSR1 never does. SIGUSR2 asks
-// every rank where it is (train/flight). SIGPIPE is ignored, since Ctrl-C ends "| tee log" before the run has
-// written its checkpoint. It stays ignored after the life of this object, when the result is printed.
+// Signals to a run: some request a clean end after the current step. After a SIGTERM or SIGINT, a
+// SIGINT 0.4 s later ends the process at once, and so does a SIGTERM two seconds later; SIGUSR1 never does.
+// SIGUSR2 asks every rank where it is (train/flight). SIGPIPE is ignored, since Ctrl-C ends "| tee log"
+// before the run has written its checkpoint. It stays ignored after the life of this object, when the result
+// is printed.
 #pragma once
 
 #include <map>
