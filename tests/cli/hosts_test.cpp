@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "cli/supervise/command_words.h"
 #include "failure.h"
 #include "scratch.h"
 
@@ -114,6 +115,32 @@ TEST(NamedHosts, HaveSlotsForTheRanksThatAreAskedFor) {
   setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);
   EXPECT_FALSE(refused_with({}));
   unsetenv("OMPI_MCA_rmaps_base_oversubscribe");
+}
+
+// Options after it are the program's: those of nice, and of penstock.
+TEST(NamedHosts, AreAskedForBeforeTheProgram) {
+  MpirunCommand command{"mpirun", "--bind-to", "none", "--mca", "a",  "b", "--host",
+                        "vm:2",   "nice",      "-n",   "10",    "-H", "b"};
+  command.insert(command.end(), kProgram.begin(), kProgram.end());
+  const auto named = named_hosts(command);
+  ASSERT_TRUE(named);
+  EXPECT_EQ(named->hosts, (std::vector<NamedHost>{{"vm", 2}}));
+  EXPECT_EQ(failure<InputError>([&] { require_slots(command, *named); }), "");
+  EXPECT_EQ(ranks_on(command, named->hosts), 2);
+}
+
+TEST(CommandWords, AreThoseOfTrainWhereverThatWordIs) {
+  EXPECT_EQ(train_word({"env", "-C", "train", "/a/penstock", "train", "r.toml"}), 4);
+  EXPECT_EQ(train_word({"train", "penstock-compute", "train"}), 2);
+  EXPECT_EQ(train_word({"sh", "mine", "train", "train"}), 2);
+  EXPECT_EQ(train_word({"true"}), 1);
+}
+
+TEST(CommandWords, NameTheDirectoryOfMpirunsProgram) {
+  for (const char* option : {"--wdir", "-wdir", "--wd", "-wd"})
+    EXPECT_EQ(directory_asked(with_program({"mpirun", "-x", "A", option, "/d"})), "/d");
+  EXPECT_EQ(directory_asked(with_program({"mpirun", "-np", "2", "nice", "-wd", "/d"})), "");
+  EXPECT_EQ(directory_asked(with_program({"env", "-wd", "/d"})), "");
 }
 
 TEST(NamedHosts, ThatAreLeftHaveTheirShareOfMoreRanksThanSlots) {

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/supervise/child.h"
+#include "cli/supervise/command_words.h"
 #include "cli/tell.h"
 #include "files/mapped_file.h"
 
@@ -27,7 +28,6 @@ constexpr int kMostSlots = 1 << 20;
 constexpr double kPatience = 60;
 constexpr const char* kAllSlots = "*";  // as many as the host has
 
-constexpr std::array<std::string_view, 3> kLaunchers{"mpirun", "mpiexec", "orterun"};
 constexpr std::array<std::string_view, 3> kHost{"--host", "-host", "-H"};
 constexpr std::array<std::string_view, 4> kHostFile{"--hostfile", "-hostfile", "--machinefile",
                                                     "-machinefile"};
@@ -135,7 +135,8 @@ struct RanksAsked {
   std::int64_t count = 0;
 };
 RanksAsked ranks_asked(const MpirunCommand& command) {
-  for (std::size_t i = 1; i + 1 < command.size() && command[i] != "train"; ++i) {
+  const std::size_t end = program_of_mpirun(command);
+  for (std::size_t i = 1; i + 1 < end; ++i) {
     const auto count = is_one_of(command[i], kRanks) ? parse_integer(command[i + 1]) : std::nullopt;
     if (count) return {i, *count};
   }
@@ -162,7 +163,8 @@ bool may_oversubscribe(const MpirunCommand& command) {
     const char* value = std::getenv(("OMPI_MCA_" + std::string(parameter)).c_str());
     if (value && lets_oversubscribe(parameter, value)) return true;
   }
-  for (std::size_t i = 1; i < command.size() && command[i] != "train"; ++i) {
+  const std::size_t end = program_of_mpirun(command);
+  for (std::size_t i = 1; i < end; ++i) {
     const std::span<const std::string> values = std::span(command).subspan(i + 1);
     if (is_one_of(command[i], kOversubscribe)) return true;
     if (is_one_of(command[i], kMapBy) && !values.empty() && is_oversubscribing(values[0])) return true;
@@ -202,10 +204,8 @@ std::vector<NamedHost> parse_host_file(std::string_view text, const std::string&
 }
 
 std::optional<NamedHosts> named_hosts(const MpirunCommand& command) {
-  if (command.empty() || !is_one_of(std::filesystem::path(command.front()).filename().string(), kLaunchers))
-    return {};
-  const auto program = std::ranges::find(command, "train");  // the run's words follow it
-  const auto end = static_cast<std::size_t>(program - command.begin());
+  if (!starts_mpirun(command)) return {};
+  const std::size_t end = program_of_mpirun(command);
   NamedHosts in_lists, in_files;
   for (std::size_t i = 1; i + 1 < end; ++i) {
     if (is_one_of(command[i], kHost)) {
@@ -234,7 +234,8 @@ void require_slots(const MpirunCommand& command, const NamedHosts& named) {
 
 MpirunCommand probe(const MpirunCommand& command, const NamedHost& host, const std::string& scratch) {
   MpirunCommand words{command.front(), "--mca", "orte_local_tmpdir_base", scratch};
-  for (std::size_t i = 1; i < command.size() && command[i] != "train"; ++i) {
+  const std::size_t end = program_of_mpirun(command);
+  for (std::size_t i = 1; i < end; ++i) {
     const std::span<const std::string> rest = std::span(command).subspan(i);
     const auto reach = std::ranges::find_if(kReach, [&](const Reach& known) {
       const std::string option = "-" + std::string(known.option);
