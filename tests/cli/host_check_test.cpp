@@ -89,6 +89,28 @@ TEST(HostMemory, HoldsTheCopiesOfItsRanksAndOfThoseItKeepsForOthers) {
   EXPECT_EQ(bytes_on_host(run, 1), fullest + kept);
 }
 
+// As in a container whose /dev/shm is smaller than its memory.
+TEST(HostMemory, ForCopiesIsThatOfTheirFileSystemToo) {
+  run::Options options = options_of();
+  const auto refusal = [&](Bytes free) {
+    return failure<NoAnswer>([&] { require_room_for_copies(run::resolve(options), 2, free); });
+  };
+  EXPECT_EQ(refusal(0), "") << "a run without copies";
+  options.train.precision = "f32";
+  options.train.buddy_every = 1;
+  options.train.buddy_dir = "/proc";  // without a size
+  const run::Run run = run::resolve(options);
+  const Bytes needed = copies_on_host(run, 2);
+  EXPECT_EQ(needed, 2 * 12 * model::total_parameters(run.shape()));
+  EXPECT_EQ(refusal(needed), "");
+  EXPECT_NE(refusal(needed - 1).find(" in train.buddy_dir = \"/proc\", but "), std::string::npos);
+  EXPECT_EQ(free_for_copies(options.train, 0), std::nullopt);
+  options.train.buddy_dir = "/dev/shm/new";
+  const auto free = free_for_copies(options.train, 0);
+  ASSERT_TRUE(free);
+  EXPECT_EQ(free_for_copies(options.train, Bytes{1} << 60), std::filesystem::space("/dev/shm").capacity);
+}
+
 TEST(HostMemory, OfAGpuIsThatOfTheThreadsThatTakeItInTurn) {
   const run::Run run = run::resolve(options_of());
   const Bytes first = run.predicted[0].total(), last = run.predicted[1].total();

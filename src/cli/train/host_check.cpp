@@ -2,12 +2,14 @@
 #include "cli/train/host_check.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <vector>
 
 #include "backend/device.h"
 #include "base/error.h"
+#include "base/option_text.h"
 #include "base/text.h"
 #include "base/whole.h"
 #include "comm/launcher.h"
@@ -99,6 +101,33 @@ Bytes bytes_on_host(const run::Run& run, int ranks) {
 
 Bytes free_on_host(const profile::HostMemory& memory, Bytes copies) {
   return std::min(static_cast<Bytes>(memory.total), static_cast<Bytes>(memory.total - memory.used) + copies);
+}
+
+Bytes copies_on_host(const run::Run& run, int ranks) {
+  const Bytes own = of_fullest_ranks(
+      run, ranks, [&](const model::MemoryPeaks& memory) { return copies_of_states(run, memory); });
+  return own + kept_for_others(run, ranks);
+}
+
+std::optional<Bytes> free_for_copies(const run::TrainOptions& train, Bytes copies) {
+  std::error_code error;
+  std::filesystem::path folder = std::filesystem::absolute(train.buddy_dir, error).lexically_normal();
+  if (!std::filesystem::exists(folder, error)) folder = folder.parent_path();
+  const std::filesystem::space_info space = std::filesystem::space(folder, error);
+  if (error || space.capacity == 0) return {};
+  const Bytes free = static_cast<Bytes>(space.available) + copies;
+  return std::min(static_cast<Bytes>(space.capacity), free);
+}
+
+void require_room_for_copies(const run::Run& run, int ranks, std::optional<Bytes> free) {
+  if (!free || run.options.train.memory_check == "off") return;
+  const Bytes needed = copies_on_host(run, ranks);
+  if (needed <= *free) return;
+  throw NoAnswer("the copies of the " + counted(ranks, "rank") + " on this host (" + comm::host_name() +
+                 ") would need " + print_bytes(needed) + " in train.buddy_dir = " +
+                 json_quote(run.options.train.buddy_dir) + ", but " + print_bytes(*free) +
+                 " are free there; give that file system more room, name another folder, or use "
+                 "train.buddy_every = 0; train.memory_check = \"off\" starts it anyway");
 }
 
 void require_host_memory(const run::Run& run, int ranks, Bytes free, int on_gpu) {

@@ -81,6 +81,7 @@ void check_memory(const run::Run& run, const RanksHere& here) {
   try {
     here.threads ? require_gpu_of_threads(run) : require_gpu_memory(run, here.gpu);
     require_host_memory(run, here.host, free_on_host(memory, here.given_back), here.gpu);
+    require_room_for_copies(run, here.host, free_for_copies(run.options.train, here.given_back));
   } catch (const NoAnswer&) {
     if (comm::launched_rank() == 0) std::cout << memory_before(run) << std::flush;
     throw;
