@@ -44,7 +44,7 @@ std::unique_ptr<comm::Communicator> gpu_ranks(comm::Communicator& world) {
   const bool lacking = on_any_rank(!nccl, world);
   if (!shared && !lacking) return comm::make_gpu_ranks(world, *nccl);
   const std::string reason = shared ? "several ranks share a GPU" : "libnccl.so.2 is not there";
-  if (world.rank() == 0) tell("messages between ranks go through the host's memory: " + reason);
+  if (world.rank() == 0) tell_remark("messages between ranks go through the host's memory: " + reason);
   return nullptr;
 }
 

@@ -9,6 +9,8 @@ void tell(const std::string& text) {
   std::cerr << "penstock: " + text.substr(0, text.find('\n')) + "\n" << std::flush;
 }
 
+void tell_remark(const std::string& text) { tell(std::string(kRemark) + text); }
+
 void tell_lines(const std::string& text) {
   std::cerr << "penstock: " + text + (text.ends_with('\n') ? "" : "\n") << std::flush;
 }

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Failure messages: one line each on stderr, "penstock: " and the message.
+// Failure messages: one line each on stderr, "penstock: " and the message. Remarks: "penstock: note: " and the
+// remark.
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace penstock::cli {
 
 // Prints the first line of the text, in one write even when several ranks print: LibTorch's exceptions
 // continue with a stack trace.
 void tell(const std::string& text);
+
+// Prints a remark of a run that goes on, in a form that supervise does not take for the reason of a failure.
+void tell_remark(const std::string& text);
+inline constexpr std::string_view kRemark = "note: ";
 
 // Prints all lines of a text, the first as tell() does.
 void tell_lines(const std::string& text);

@@ -46,6 +46,12 @@ TEST(SupervisedCommand, ComplainsAfterAProgressBarAndALaunchersTag) {
   EXPECT_EQ(complaint(std::string(9000, 'x') + "\\033[Kpenstock: no room"), "no room");
 }
 
+TEST(SupervisedCommand, DoesNotComplainByARemark) {
+  EXPECT_EQ(run_shell("echo 'penstock: note: train.lr = 1 where it was 2' >&2; exit 1").complaint, "");
+  EXPECT_EQ(run_shell("echo 'penstock: no room' >&2; echo 'penstock: note: slow' >&2; exit 1").complaint,
+            "no room");
+}
+
 TEST(SupervisedCommand, TellsTheSignalThatEndedItButNotOfEveryGreatExitCode) {
   EXPECT_EQ(run_shell("kill -9 $$").signal, SIGKILL);
   EXPECT_EQ(run_shell("kill -34 $$").signal, 34);

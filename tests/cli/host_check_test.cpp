@@ -186,8 +186,8 @@ TEST(RunDirectory, OfARunThatCompletedNoStepIsTakenOver) {
   const Arguments words = testing::with_threads(2, {"train", scratch / "run.toml"});
   const Ending ending = testing::run_program(words);
   EXPECT_EQ(ending.exit_code, 0) << ending.err;
-  EXPECT_EQ(ending.complaints(),
-            std::vector<std::string>{"taking over " + scratch / "run" + ": the run in it completed no step"});
+  EXPECT_EQ(ending.complaints(), std::vector<std::string>{"note: taking over " + scratch / "run" +
+                                                          ": the run in it completed no step"});
   EXPECT_EQ(testing::run_program(words).exit_code, 2) << "it has steps now";
 }
 

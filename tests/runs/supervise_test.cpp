@@ -22,6 +22,12 @@ class SupervisedRun : public ResumedRun {
     return nlohmann::json::parse(scratch_.read(directory + "/attempts.json"));
   }
 
+  void wait_for_steps(const std::string& directory, std::size_t steps) const {
+    const Seconds until = seconds_now() + 60 * kSlowness;
+    while (lines_of(scratch_.read(directory + "/metrics.jsonl")).size() < steps && seconds_now() < until)
+      sleep_a_little();
+  }
+
   // The mpirun under the supervisor that has begun a step after `steps`, and its ranks.
   std::vector<int> launcher_and_ranks(int supervisor, const std::string& directory, std::size_t steps) const {
     const Seconds until = seconds_now() + 60 * kSlowness;
@@ -125,6 +131,25 @@ TEST_F(SupervisedRun, OutlivesARefusalOfARunThatHasBegun) {
   EXPECT_EQ(told[2]["last_step"], 8);
 }
 
+// Its remarks at the start, and a wrapper that turns the signal into an exit code of its own.
+TEST_F(SupervisedRun, IsNotEndedByItsRemarks) {
+  scratch_.write("launch",
+                 "cd \"$(dirname \"$0\")\"; echo start >> starts\n"
+                 "case $(wc -l < starts) in\n"
+                 "  1) \"$@\" --train.steps 4; exit 3 ;;\n"
+                 "  2) echo 'penstock: note: train.lr = 1 where the run had 2' >&2; exit 1 ;;\n"
+                 "  3) echo 'penstock: another remark' >&2; kill -9 $$ ;;\n"
+                 "esac\n"
+                 "exec \"$@\" --train.steps 8\n");
+  const Ending ending =
+      run_program(supervised(with({"sh", scratch_ / "launch"}, with_threads(2, arguments("run", {})))));
+  EXPECT_EQ(ending.exit_code, 0) << ending.err;
+  const auto told = attempts_of("run")["attempts"];
+  ASSERT_EQ(told.size(), 4) << told;
+  EXPECT_EQ(told[1]["reason"], "exit code 1");
+  EXPECT_EQ(told[2]["reason"], "ended by signal 9");
+}
+
 TEST_F(SupervisedRun, TellsARefusalOnce) {
   scratch_.write("run.txt", small_run_file(scratch_));  // whatever its name
   Arguments words = arguments("x", {});
@@ -204,8 +229,7 @@ TEST_F(SupervisedRun, GoesOnFromItsCheckpointsWhereTheMetricsAreGoneOrEmpty) {
 // The user's request to end goes to the run, which leaves a checkpoint, and ends the supervision.
 TEST_F(SupervisedRun, PassesOnARequestToEnd) {
   RunningProgram program(supervised(with_threads(2, arguments("run", {"--train.steps", "1000000"}))));
-  const Seconds until = seconds_now() + 60 * kSlowness;
-  while (lines_of(scratch_.read("run/metrics.jsonl")).size() < 3 && seconds_now() < until) sleep_a_little();
+  wait_for_steps("run", 3);
   kill(program.process(), SIGTERM);
   const Ending ending = program.wait(60);
   EXPECT_EQ(ending.exit_code, 0) << ending.err;

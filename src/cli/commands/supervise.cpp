@@ -15,6 +15,8 @@
 #include "cli/start/whole.h"
 #include "cli/supervise/attempts.h"
 #include "cli/supervise/child.h"
+#include "cli/supervise/command_words.h"
+#include "cli/supervise/complaint.h"
 #include "cli/supervise/hosts.h"
 #include "cli/supervise/lost_hosts.h"
 #include "cli/supervise/signals.h"
@@ -111,7 +113,7 @@ std::string attempts_before(const std::string& directory, const Recorded& record
 }
 
 std::string reason_of(const ChildEnd& end) {
-  if (!end.complaint.empty()) return end.complaint;
+  if (complains(end)) return end.complaint;
   return end.signal > 0 ? "ended by signal " + std::to_string(end.signal)
                         : "exit code " + std::to_string(end.exit_code);
 }
@@ -129,7 +131,7 @@ std::optional<Attempt> attempt(std::vector<std::string> command, const std::stri
   if (!end) return {};
   attempt.seconds = steady_seconds() - began;
   attempt.exit_code = end->exit_code;
-  attempt.complained = !end->complaint.empty();
+  attempt.complained = complains(*end);
   attempt.reason = reason_of(*end);
   recorded = recorded_now(directory, before);
   if (has_new_start(recorded, before)) {
@@ -139,6 +141,12 @@ std::optional<Attempt> attempt(std::vector<std::string> command, const std::stri
   }
   return attempt;
 }
+// Whether the complaint says why the command ended. What a signal ended had no time to complain: its last
+// line is of something else, unless another rank's failure led to the signal.
+bool complains(const ChildEnd& end) {
+  return !end.complaint.empty() && (end.signal == 0 || failure_of_rank(end.complaint));
+}
+
 
 void tell_failure(const std::vector<Attempt>& attempts, const Decision& decision) {
   const Attempt& last = attempts.back();

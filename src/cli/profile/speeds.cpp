@@ -86,7 +86,7 @@ std::string kept(const std::string& path) {
     run::parse_hardware_text(text, path);
     return text;
   } catch (const std::exception& failure) {
-    tell(std::string(failure.what()) + "; it is measured again");
+    tell_remark(std::string(failure.what()) + "; it is measured again");
     return {};
   }
 }
@@ -181,7 +181,7 @@ std::string keep_profile(const ProfileKey& key, const std::string& text) {
     files::write_atomically(path, text);
     return path;
   } catch (const std::exception& failure) {
-    tell(std::string(failure.what()) + "; the profile is not kept");
+    tell_remark(std::string(failure.what()) + "; the profile is not kept");
     return {};
   }
 }

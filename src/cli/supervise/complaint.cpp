@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "cli/tell.h"
 
 namespace penstock::cli {
 namespace {
@@ -43,8 +44,8 @@ void Complaints::read(std::string_view text) {
   constexpr std::size_t kLongestLine = 2 * kLongestComplaint;
   line_ += text;
   for (std::size_t end; (end = line_.find_first_of("\r\n")) != std::string::npos;) {
-    if (const auto words = own_words(std::string_view(line_).substr(0, end)))
-      note(std::string(words->substr(0, kLongestComplaint)));
+    const auto words = own_words(std::string_view(line_).substr(0, end));
+    if (words && !words->starts_with(kRemark)) note(std::string(words->substr(0, kLongestComplaint)));
     line_.erase(0, end + 1);
   }
   if (line_.size() <= kLongestLine) return;

@@ -24,11 +24,11 @@ std::optional<train::FoundCopies> newest_copies(const run::Options& options, std
                     file = train::number_file(options.output.dir);
   if (number.empty()) {
     if (world.rank() == 0 && files::is_there(file))
-      tell(file + " is damaged: copies of later steps that hosts may have in memory are left out");
+      tell_remark(file + " is damaged: copies of later steps that hosts may have in memory are left out");
     return {};
   }
   return train::find_copies(directory, number, step, ranks, [](const std::string& copy) {
-    tell(copy + " is damaged; this copy in memory is left out");
+    tell_remark(copy + " is damaged; this copy in memory is left out");
   });
 }
 
@@ -50,11 +50,11 @@ void bring_copies(const run::Options& options, int needed, bool dry_run, comm::C
   const std::string run = train::run_number(options.output.dir, ranks);
   if (!dry_run) {
     for (const std::string& failure : train::bring_copies(directory, run, comm::host_id(), needed, ranks))
-      tell(failure + "; this copy from a host without work is left out");
+      tell_remark(failure + "; this copy from a host without work is left out");
     return;
   }
   if (train::has_copies_to_bring(directory, run, comm::host_id(), needed, ranks) && world.rank() == 0)
-    tell(
+    tell_remark(
         "hosts without work have copies of this run in memory: the run brings them to the others first, and "
         "may resume from a later step than this dry run says");
 }

@@ -110,7 +110,7 @@ void tell_stop_request(const train::RunDirectory& directory) {
   const std::string stop = directory.stop_request();
   std::error_code error;
   if (std::filesystem::exists(stop, error))
-    tell(stop + " exists: the run stops after its first step; remove the file to continue");
+    tell_remark(stop + " exists: the run stops after its first step; remove the file to continue");
 }
 
 void take_state(Prepared& prepared, comm::Communicator& world) {
@@ -183,7 +183,8 @@ void open_directory(const TrainFlags& flags, Prepared& prepared) {
   prepared.directory =
       std::make_unique<train::RunDirectory>(path, start_of(flags), prepared.run.options.schedule.file);
   if (flags.source.resumes) train::checkpoints_of(prepared.run).clear_partial();
-  if (prepared.directory->taken_over()) tell("taking over " + path + ": the run in it completed no step");
+  if (prepared.directory->taken_over())
+    tell_remark("taking over " + path + ": the run in it completed no step");
 }
 
 void check_directory(const TrainFlags& flags, const Prepared& prepared) {

@@ -64,7 +64,7 @@ std::int64_t summarised_steps(const std::string& directory, comm::Communicator& 
       const auto told = summary.find("steps");
       if (told != summary.end() && told->is_number_unsigned()) steps = told->get<std::int64_t>();
     });
-    if (unreadable) tell(unreadable.text);
+    if (unreadable) tell_remark(unreadable.text);
   }
   broadcast_from_first(steps, world);
   return steps;

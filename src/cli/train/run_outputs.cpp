@@ -65,7 +65,7 @@ void write_pages(const train::RunDirectory& directory) try {
   files::write_atomically(directory.file(files::kTrace), report::chrome_trace(report));
   files::write_atomically(directory.report(), report::html_page(report));
 } catch (const InputError& failure) {
-  tell(std::string(failure.what()) + "; the run has no trace and no page");
+  tell_remark(std::string(failure.what()) + "; the run has no trace and no page");
 }
 
 std::string profile_of(const schedule::Program& program, const train::RunOutcome& outcome) {

@@ -64,13 +64,13 @@ int threads_of(const Prepared& prepared) {
 // Prints skipped checkpoints and changes that affect bits on stderr. Returns the start table, with the
 // resumed step and changes of the mesh.
 std::string tell_start(const Prepared& prepared, int threads) {
-  for (const std::string& remark : prepared.resumption.remarks) tell(remark);
+  for (const std::string& remark : prepared.resumption.remarks) tell_remark(remark);
   const train::Host machine = train::this_host();
   std::string table =
       start_table(prepared.run, machine.processor + " (" + machine.instructions + ")", threads);
   const auto& from = prepared.resumption.from;
   if (!from) return table;
-  for (const std::string& line : changed_settings(from->facts, prepared.run, threads)) tell(line);
+  for (const std::string& line : changed_settings(from->facts, prepared.run, threads)) tell_remark(line);
   table +=
       "resumes   after step " + std::to_string(from->facts.step) + ", from " + from->state->name() + "\n";
   for (const std::string& line : changed_mesh(prepared.run, from->facts.step))
@@ -226,7 +226,7 @@ Exit train_as_world(const TrainFlags& flags, comm::Communicator& world, comm::Ra
 
 void tell_idle(int needed, int started) {
   if (needed < started)
-    tell(std::to_string(needed) + " of the " + std::to_string(started) + " ranks have work");
+    tell_remark(std::to_string(needed) + " of the " + std::to_string(started) + " ranks have work");
 }
 
 // Under a launcher, SIGTERM and SIGINT belong to the launcher.
