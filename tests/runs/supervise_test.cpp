@@ -226,6 +226,37 @@ TEST_F(SupervisedRun, GoesOnFromItsCheckpointsWhereTheMetricsAreGoneOrEmpty) {
   steps(6);
 }
 
+// There is no checkpoint yet, and a lost disk write has emptied metrics.jsonl.
+TEST_F(SupervisedRun, GoesOnFromItsCopiesInMemoryWhereTheMetricsAreEmpty) {
+  const Arguments words =
+      with_threads(2, arguments("run", {"--train.buddy_every", "1", "--train.buddy_dir", scratch_ / "memory",
+                                        "--train.checkpoint_every", "500000", "--train.steps", "1000000"}));
+  {
+    RunningProgram program(words);
+    wait_for_steps("run", 3);
+    kill(program.process(), SIGKILL);
+    program.wait(60);
+  }
+  scratch_.write("run/metrics.jsonl", "");
+  scratch_.write("run/stop", "");  // after its first step
+  const Ending ending = run_program(supervised(words));
+  EXPECT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_GT(attempts_of("run")["attempts"][0]["resumed_from_step"], 0) << ending.err;
+}
+
+// Ctrl-C of a script's or a job's process group reaches the supervisor and its command.
+TEST_F(SupervisedRun, LeavesACheckpointWhereItsGroupIsInterrupted) {
+  RunningProgram program(supervised(with_threads(2, arguments("run", {"--train.steps", "1000000"}))));
+  wait_for_steps("run", 3);
+  const std::vector<int> commands = children_of(program.process());
+  ASSERT_EQ(commands.size(), 1);
+  kill(commands[0], SIGINT);
+  kill(program.process(), SIGINT);
+  const Ending ending = program.wait(60);
+  EXPECT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_NE(ending.out.find("as asked; checkpoint "), std::string::npos) << ending.out;
+}
+
 // The user's request to end goes to the run, which leaves a checkpoint, and ends the supervision.
 TEST_F(SupervisedRun, PassesOnARequestToEnd) {
   RunningProgram program(supervised(with_threads(2, arguments("run", {"--train.steps", "1000000"}))));

@@ -90,10 +90,13 @@ Recorded recorded_now(const std::string& directory, const Recorded& known) try {
   return known;
 }
 
-// Whether the run has completed a step: a run without one begins anew. Asks for checkpoints too, since
-// metrics.jsonl may be lost or damaged.
+// Whether the run may have completed a step: a run without one begins anew. metrics.jsonl may be lost or
+// damaged, so this also asks for checkpoints, and for the number of copies in memory. A run that has only its
+// number begins at step 1 with --resume too.
 bool has_a_step(const std::string& directory, const Recorded& recorded) try {
-  return recorded.last_step > 0 || !train::checkpoints_in(directory).steps().empty();
+  std::error_code error;
+  return recorded.last_step > 0 || fs::exists(path_in(directory, files::kNumber), error) ||
+         !train::checkpoints_in(directory).steps().empty();
 } catch (const InputError&) {
   return true;  // the command tells why they cannot be read
 }
