@@ -150,6 +150,16 @@ TEST_F(SupervisedRun, IsNotEndedByItsRemarks) {
   EXPECT_EQ(told[2]["reason"], "ended by signal 9");
 }
 
+TEST_F(SupervisedRun, IsSeenInTheDirectoryThatMpirunIsAskedFor) {
+  Arguments words = arguments("", {"--output.dir", "there", "--train.steps", "2"});
+  words[1] = "run.toml";
+  words = with_mpirun(2, words);
+  words.insert(words.begin() + 1, {"--wdir", scratch_.path()});
+  const Ending ending = run_program(supervised(words));
+  EXPECT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_EQ(attempts_of("there")["attempts"][0]["last_step"], 2);
+}
+
 TEST_F(SupervisedRun, TellsARefusalOnce) {
   scratch_.write("run.txt", small_run_file(scratch_));  // whatever its name
   Arguments words = arguments("x", {});

@@ -58,16 +58,41 @@ std::vector<std::string> keys_among(std::span<const std::string> words) {
   return keys;
 }
 
-// Options of the run that the command trains.
+// Makes another directory the current one for a while; empty: leaves it as it is.
+class InDirectory {
+ public:
+  explicit InDirectory(const std::string& directory) {
+    if (directory.empty()) return;
+    std::error_code error;
+    before_ = fs::current_path(error);
+    if (!error) fs::current_path(directory, error);
+    if (error) throw InputError(printable(directory, 500) + ": " + error.message());
+  }
+  ~InDirectory() {
+    std::error_code error;
+    if (!before_.empty()) fs::current_path(before_, error);
+  }
+  InDirectory(const InDirectory&) = delete;
+  InDirectory& operator=(const InDirectory&) = delete;
+
+ private:
+  fs::path before_;
+};
+
+// Options of the run that the command trains, read where mpirun starts it.
 run::Options options_of(const std::vector<std::string>& command) {
-  const std::vector<std::string> words(std::ranges::find(command, "train"), command.end());
+  const std::span<const std::string> words = std::span(command).subspan(train_word(command));
   std::size_t file = 1;
   while (file < words.size() && words[file].starts_with("-")) file += value_follows(words[file]) ? 2 : 1;
   if (file >= words.size())
     throw InputError(
         "the command does not train a run file; expected penstock supervise -- [mpirun ...] penstock train "
         "RUN.toml ...");
-  return run::read_options(words[file], keys_among(words));
+  const std::string asked = directory_asked(command);
+  const InDirectory there(asked);
+  run::Options options = run::read_options(words[file], keys_among(words));
+  if (!asked.empty()) options.output.dir = fs::absolute(options.output.dir).string();
+  return options;
 }
 
 std::string path_in(const std::string& directory, const char* name) {
