@@ -108,6 +108,20 @@ TEST(Supervision, TriesRefusedInputAgainWhereAnAttemptHasCompletedAStep) {
   EXPECT_FALSE(decide({failed(0, 0, "another"), refused}, 9).again);
 }
 
+// Such as a lock that a lost node holds, on a run that an earlier supervision has begun.
+TEST(Supervision, TriesAgainARefusalThatMayPass) {
+  Attempt refused = failed(0, 0, "runs/x is in use", static_cast<int>(Exit::WrongInput));
+  refused.complained = refused.may_pass = true;
+  std::vector<Attempt> attempts;
+  std::vector<Seconds> pauses;
+  for (int i = 0; i < 3; ++i) {
+    attempts.push_back(refused);
+    pauses.push_back(decide(attempts, 9).pause);
+  }
+  EXPECT_EQ(pauses, (std::vector<Seconds>{1, 2, 4}));
+  EXPECT_EQ(decide(attempts, 2).why, "--restarts 2 are used up");
+}
+
 TEST(Supervision, TakesARunWhoseResultNobodyReadsForDone) {
   EXPECT_TRUE(failed(0, 4, kUnprinted).good());
   EXPECT_FALSE(failed(0, 4, "no space left").good());

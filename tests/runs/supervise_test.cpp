@@ -150,6 +150,30 @@ TEST_F(SupervisedRun, IsNotEndedByItsRemarks) {
   EXPECT_EQ(told[2]["reason"], "ended by signal 9");
 }
 
+// As after a lost node: the attempts of the run that holds the lock stay, whoever they are of.
+TEST_F(SupervisedRun, WaitsForTheLockOfARunThatHasSteps) {
+  ASSERT_EQ(run_program(supervised(with_threads(2, arguments("run", {"--train.steps", "4"})))).exit_code, 0);
+  const std::string before = scratch_.read("run/attempts.json");
+  scratch_.write("launch",
+                 "cd \"$(dirname \"$0\")\"; echo start >> starts\n"
+                 "case $(wc -l < starts) in\n"
+                 "  1) exec 9>> run/lock; flock 9; \"$@\"; exit $? ;;\n"
+                 "esac\n"
+                 "cp run/attempts.json then\n"
+                 "exec \"$@\"\n");
+  const Ending ending = run_program(supervised(
+      with({"sh", scratch_ / "launch"}, with_threads(2, arguments("run", {"--train.steps", "8"})))));
+  EXPECT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_NE(ending.err.find("is in use by another run; name another directory, or wait; starts again in "),
+            std::string::npos)
+      << ending.err;
+  EXPECT_EQ(scratch_.read("then"), before);
+  const auto told = attempts_of("run")["attempts"];
+  ASSERT_EQ(told.size(), 3) << told;
+  EXPECT_EQ(told[1]["exit_code"], 2);
+  EXPECT_EQ(told[2]["resumed_from_step"], 4);
+}
+
 TEST_F(SupervisedRun, IsSeenInTheDirectoryThatMpirunIsAskedFor) {
   Arguments words = arguments("", {"--output.dir", "there", "--train.steps", "2"});
   words[1] = "run.toml";

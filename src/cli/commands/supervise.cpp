@@ -28,6 +28,7 @@
 #include "run/options.h"
 #include "run/settle.h"
 #include "train/checkpoint/directory.h"
+#include "train/record/run_directory.h"
 
 namespace penstock::cli {
 namespace {
@@ -140,18 +141,37 @@ std::string attempts_before(const std::string& directory, const Recorded& record
   return {};
 }
 
+// Whether the complaint says why the command ended. What a signal ended had no time to complain: its last
+// line is of something else, unless another rank's failure led to the signal.
+bool complains(const ChildEnd& end) {
+  return !end.complaint.empty() && (end.signal == 0 || failure_of_rank(end.complaint));
+}
+
 std::string reason_of(const ChildEnd& end) {
   if (complains(end)) return end.complaint;
   return end.signal > 0 ? "ended by signal " + std::to_string(end.signal)
                         : "exit code " + std::to_string(end.exit_code);
 }
 
-// `recorded`: in, records of earlier attempts as far as known; out, with this attempt's. Empty if asked to
-// end before the command is started.
-std::optional<Attempt> attempt(std::vector<std::string> command, const std::string& directory,
-                               Recorded& recorded) {
-  const Recorded before = recorded_now(directory, recorded);
-  if (has_a_step(directory, before) && std::ranges::find(command, "--resume") == command.end())
+// A run under supervision.
+struct Supervised {
+  std::string directory;
+  Recorded recorded;              // of all attempts as far as known
+  bool had_step = false;          // before the first attempt
+  std::string earlier;            // attempts.json of earlier supervisions
+  std::vector<Attempt> attempts;  // of this one
+};
+
+bool in_use(const Attempt& attempt) {
+  return attempt.refused() && attempt.reason.find(train::kInUse) != std::string::npos;
+}
+
+// Empty if asked to end before the command is started.
+std::optional<Attempt> attempt(std::vector<std::string> command, Supervised& run) {
+  const Recorded before = recorded_now(run.directory, run.recorded);
+  // A run that uses the directory may have recorded attempts of its own.
+  if (std::ranges::all_of(run.attempts, in_use)) run.earlier = attempts_before(run.directory, before);
+  if (has_a_step(run.directory, before) && std::ranges::find(command, "--resume") == command.end())
     command.emplace_back("--resume");
   Attempt attempt{.began = wall_seconds()};
   const Seconds began = steady_seconds();
@@ -161,20 +181,15 @@ std::optional<Attempt> attempt(std::vector<std::string> command, const std::stri
   attempt.exit_code = end->exit_code;
   attempt.complained = complains(*end);
   attempt.reason = reason_of(*end);
-  recorded = recorded_now(directory, before);
-  if (has_new_start(recorded, before)) {
-    attempt.resumed = recorded.start.resumed;
-    attempt.load = recorded.start.load;
-    attempt.steps = recorded.start.steps;
+  run.recorded = recorded_now(run.directory, before);
+  if (has_new_start(run.recorded, before)) {
+    attempt.resumed = run.recorded.start.resumed;
+    attempt.load = run.recorded.start.load;
+    attempt.steps = run.recorded.start.steps;
   }
+  attempt.may_pass = run.had_step && in_use(attempt);
   return attempt;
 }
-// Whether the complaint says why the command ended. What a signal ended had no time to complain: its last
-// line is of something else, unless another rank's failure led to the signal.
-bool complains(const ChildEnd& end) {
-  return !end.complaint.empty() && (end.signal == 0 || failure_of_rank(end.complaint));
-}
-
 
 void tell_failure(const std::vector<Attempt>& attempts, const Decision& decision) {
   const Attempt& last = attempts.back();
@@ -211,25 +226,27 @@ Exit end_early(const std::vector<Attempt>& attempts) {
   return Exit::Failed;
 }
 
-void record_attempts(const std::string& directory, const std::string& told, bool done) {
+void record_attempts(const Supervised& run) {
+  const Attempt& last = run.attempts.back();
+  if (in_use(last)) return;  // the directory is another run's
+  const std::string told = to_json(run.attempts, run.earlier);
   record([&] {
     std::error_code error;
-    if (fs::is_directory(directory, error))
-      files::write_atomically(path_in(directory, files::kAttempts), told);
+    if (fs::is_directory(run.directory, error))
+      files::write_atomically(path_in(run.directory, files::kAttempts), told);
   });
-  if (done) record([&] { tell_of_attempts(directory, told); });
+  if (last.good()) record([&] { tell_of_attempts(run.directory, told); });
 }
 
 Exit supervise(const SuperviseFlags& flags) {
   std::signal(SIGPIPE, SIG_IGN);  // the run continues when nobody reads the log any more
   const PassingOn passing;
   const run::Options options = options_of(flags.command);
-  const std::string& directory = options.output.dir;
   const std::optional<NamedHosts> named = named_hosts(flags.command);
   if (named) require_all(flags.command, *named);
-  Recorded recorded = recorded_of(directory);
-  const std::string earlier = attempts_before(directory, recorded);
-  std::vector<Attempt> attempts;
+  Supervised run{.directory = options.output.dir, .recorded = recorded_of(options.output.dir)};
+  run.had_step = has_a_step(run.directory, run.recorded);
+  std::vector<Attempt>& attempts = run.attempts;
   Seconds ended = steady_seconds();
   for (;;) {
     std::optional<MpirunCommand> command = flags.command;
@@ -237,12 +254,12 @@ Exit supervise(const SuperviseFlags& flags) {
       command = command_on_what_is_left(flags.command, *named, options, flags.restarts);
     if (!command) return end_early(attempts);
     const Seconds pause = attempts.empty() ? 0 : steady_seconds() - ended;
-    std::optional<Attempt> last = attempt(*command, directory, recorded);
+    std::optional<Attempt> last = attempt(*command, run);
     if (!last) return end_early(attempts);
     last->pause = pause;
     ended = steady_seconds();
     attempts.push_back(*last);
-    record_attempts(directory, to_json(attempts, earlier), last->good());
+    record_attempts(run);
     if (last->good()) {
       std::cout << print_time_use(attempts);
       return Exit::Done;

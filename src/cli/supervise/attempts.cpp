@@ -110,7 +110,7 @@ bool Attempt::refused() const {
 
 Decision decide(const std::vector<Attempt>& attempts, int restarts) {
   const Attempt& last = attempts.back();
-  if (last.refused() && std::ranges::none_of(attempts, &Attempt::has_step))
+  if (last.refused() && !last.may_pass && std::ranges::none_of(attempts, &Attempt::has_step))
     return {.why = "the same input would be refused again"};
   if (std::string why = failed_twice(attempts); !why.empty()) return {.why = std::move(why)};
   if (std::ssize(attempts) > restarts)

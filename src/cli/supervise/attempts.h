@@ -47,6 +47,7 @@ struct Attempt {
   int exit_code = 0;            // 128 + the signal that ended it
   std::string reason;           // its complaint, or else how it ended
   bool complained = false;      // if not, the exit code is the launcher's
+  bool may_pass = false;        // refused for what may be otherwise at another attempt
   std::int64_t resumed = 0;     // from this step, unknown without steps; 0: from the beginning
   Seconds load = 0;             // of the state that it resumed from, unknown without steps
   std::vector<DoneStep> steps;  // completed, ascending
@@ -67,8 +68,8 @@ struct Decision {
 
 // Decides after the last of these attempts, which failed. Does not retry a step that failed twice for the
 // same reason, apart from its numbers, nor a start that did so twice in a row. Does not retry wrong input,
-// unless an attempt has completed a step: then the refusal may pass, such as a lock that a dying rank holds.
-// Pauses double from 1 s to 60 s while no step is gained.
+// unless the refusal may pass, as any may once an attempt has completed a step: a lock that a dying rank
+// holds. Pauses double from 1 s to 60 s while no step is gained.
 Decision decide(const std::vector<Attempt>& attempts, int restarts);
 
 // How the wall time was used.

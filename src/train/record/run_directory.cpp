@@ -167,7 +167,7 @@ void RunDirectory::refuse_unless(const std::string& path, RunStart start) {
                             files::kReport, files::kCheckpoints}) {
     if (!exists(path, trace)) continue;
     if (start == RunStart::Resume) return;
-    fail(path, "already holds a run (" + std::string(trace) +
+    fail(path, std::string(kHoldsARun) + " (" + trace +
                    " is there); name another directory, or continue with --resume");
   }
   if (start == RunStart::Resume) fail(path, "holds no run to resume; leave out --resume");
@@ -181,7 +181,7 @@ void RunDirectory::lock() {
   const std::string reason = std::strerror(errno);
   close(std::exchange(lock_, -1));
   fail(path_,
-       held ? "is in use by another run; name another directory, or wait" : "cannot be locked: " + reason);
+       held ? std::string(kInUse) + "; name another directory, or wait" : "cannot be locked: " + reason);
 }
 
 }  // namespace penstock::train

@@ -11,6 +11,10 @@ namespace penstock::train {
 
 enum class RunStart { New, Resume };
 
+// Parts of refusals, by which supervise recognises them.
+inline constexpr const char* kInUse = "is in use by another run";
+inline constexpr const char* kHoldsARun = "already holds a run";
+
 // Path of the schedule.csv of a run directory whose run file names it; empty if there is none or it belongs
 // to no run.
 std::string kept_schedule(const std::string& directory);
