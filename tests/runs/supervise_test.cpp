@@ -174,6 +174,22 @@ TEST_F(SupervisedRun, WaitsForTheLockOfARunThatHasSteps) {
   EXPECT_EQ(told[2]["resumed_from_step"], 4);
 }
 
+// The command changes its directory, so no step of it is seen from here.
+TEST_F(SupervisedRun, GoesOnWhereItsDirectoryIsNotInSight) {
+  scratch_.write("launch",
+                 "cd \"$(dirname \"$0\")\"; echo start >> starts\n"
+                 "case $(wc -l < starts) in\n"
+                 "  1) \"$@\" --train.steps 4; kill -9 $$ ;;\n"
+                 "esac\n"
+                 "exec \"$@\" --train.steps 8\n");
+  const Arguments words = with_threads(2, arguments("", {"--output.dir", "unseen"}));
+  const Ending ending = run_program(supervised(with({"sh", scratch_ / "launch"}, words)));
+  EXPECT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_NE(ending.err.find("already holds a run"), std::string::npos) << ending.err;
+  EXPECT_EQ(lines_of(scratch_.read("unseen/metrics.jsonl")).size(), 8);
+  EXPECT_EQ(lines_of(scratch_.read("starts")).size(), 3);
+}
+
 TEST_F(SupervisedRun, IsSeenInTheDirectoryThatMpirunIsAskedFor) {
   Arguments words = arguments("", {"--output.dir", "there", "--train.steps", "2"});
   words[1] = "run.toml";

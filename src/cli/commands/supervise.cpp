@@ -158,6 +158,7 @@ struct Supervised {
   std::string directory;
   Recorded recorded;              // of all attempts as far as known
   bool had_step = false;          // before the first attempt
+  bool resumes = false;           // although no step of it can be seen here
   std::string earlier;            // attempts.json of earlier supervisions
   std::vector<Attempt> attempts;  // of this one
 };
@@ -166,12 +167,19 @@ bool in_use(const Attempt& attempt) {
   return attempt.refused() && attempt.reason.find(train::kInUse) != std::string::npos;
 }
 
+// Whether the directory holds a run that an earlier attempt began where its steps cannot be seen from here,
+// such as in another working directory.
+bool began_unseen(const Supervised& run, const Attempt& last) {
+  return last.refused() && !run.attempts.empty() && last.reason.find(train::kHoldsARun) != std::string::npos;
+}
+
 // Empty if asked to end before the command is started.
 std::optional<Attempt> attempt(std::vector<std::string> command, Supervised& run) {
   const Recorded before = recorded_now(run.directory, run.recorded);
   // A run that uses the directory may have recorded attempts of its own.
   if (std::ranges::all_of(run.attempts, in_use)) run.earlier = attempts_before(run.directory, before);
-  if (has_a_step(run.directory, before) && std::ranges::find(command, "--resume") == command.end())
+  if ((run.resumes || has_a_step(run.directory, before)) &&
+      std::ranges::find(command, "--resume") == command.end())
     command.emplace_back("--resume");
   Attempt attempt{.began = wall_seconds()};
   const Seconds began = steady_seconds();
@@ -187,7 +195,8 @@ std::optional<Attempt> attempt(std::vector<std::string> command, Supervised& run
     attempt.load = run.recorded.start.load;
     attempt.steps = run.recorded.start.steps;
   }
-  attempt.may_pass = run.had_step && in_use(attempt);
+  run.resumes = run.resumes || began_unseen(run, attempt);
+  attempt.may_pass = began_unseen(run, attempt) || ((run.had_step || run.resumes) && in_use(attempt));
   return attempt;
 }
 
