@@ -270,7 +270,21 @@ TEST(SimulateCommand, NamesNoSingleScheduleForASweepOverSchedules) {
   const Ending ending =
       simulate({scratch / "run.toml", "--hardware", "assumed", "--sweep", "schedule.name=1f1b,gpipe"});
   ASSERT_EQ(ending.exit_code, 0) << ending.err;
-  EXPECT_EQ(lines_of(ending.out)[0], "several schedules");
+  EXPECT_NE(ending.out.find("\nseveral schedules\n"), std::string::npos) << ending.out;
+}
+
+TEST(SimulateCommand, SaysOfASweepWhereItsSpeedsComeFromAndWhatTheRunFileLeftOpen) {
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  const Arguments one{scratch / "run.toml", "--hardware", "assumed", "--memory.policy", "auto"};
+  const Arguments swept = testing::with(one, {"--sweep", "slices=1,2"});
+  const std::vector<std::string> lines = lines_of(simulate(one).out), table = lines_of(simulate(swept).out);
+  ASSERT_GT(table.size(), 2);
+  EXPECT_EQ(table[0], lines[0]);
+  EXPECT_TRUE(table[0].starts_with("speeds   assumed")) << table[0];
+  EXPECT_EQ(table[1], lines[1]) << "the policy, once for both rows";
+  EXPECT_EQ(Json::parse(simulate(testing::with(swept, {"--json"})).out)["speeds"],
+            Json::parse(simulate(testing::with(one, {"--json"})).out)["speeds"]);
 }
 
 TEST(SimulateCommand, GivesEachRowOfASweepACellForEachColumn) {

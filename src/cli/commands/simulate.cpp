@@ -25,10 +25,14 @@
 namespace penstock::cli {
 namespace {
 
+void print_origin(const Speeds& speeds, const Words& notes) {
+  if (!speeds.origin.empty()) std::cout << "speeds   " << described(speeds) << "\n";
+  for (const std::string& note : notes) std::cout << note << "\n";
+}
+
 void print_for_people(const Simulated& simulated) {
   const bool terminal = isatty(STDOUT_FILENO) == 1;
-  if (!simulated.speeds.origin.empty()) std::cout << "speeds   " << described(simulated.speeds) << "\n";
-  for (const std::string& note : simulated.notes) std::cout << note << "\n";
+  print_origin(simulated.speeds, simulated.notes);
   std::cout << sim::to_table(simulated.result) << "\n"
             << report::terminal_timeline(
                    simulated.program, simulated.result.timeline,
@@ -40,16 +44,12 @@ void print_for_people(const Simulated& simulated) {
             << sim::to_comparison(step.result, simulated.result);
 }
 
-std::string speeds_json(const Speeds& speeds) {
-  return "{\"origin\":" + json_quote(speeds.origin) + ",\"assumed\":" + json_quote_all(speeds.assumed) + "}";
-}
-
 // The result for a run file has the extra key "speeds"; for a run directory "measured", with the same keys
 // inside.
 std::string json_of(const Simulated& simulated) {
   std::string json = sim::to_json(simulated.result);
   json.erase(json.rfind('}'));
-  if (!simulated.speeds.origin.empty()) json += ",\"speeds\":" + speeds_json(simulated.speeds);
+  if (!simulated.speeds.origin.empty()) json += ",\"speeds\":" + to_json(simulated.speeds);
   if (!simulated.measured.empty())
     json += ",\"measured\":" + sim::to_json(simulated.measured[simulated.typical].result);
   return json + "}";
@@ -58,6 +58,7 @@ std::string json_of(const Simulated& simulated) {
 Exit carry_out_sweep(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
   const Sweep swept = sweep(flags, overrides, flags.sweep);
   if (!flags.plot.empty()) files::write_atomically(flags.plot, to_svg(swept));
+  if (!flags.json) print_origin(swept.speeds, notes_of(swept));
   std::cout << (flags.json ? to_json(swept) + "\n" : to_table(swept));
   return Exit::Done;
 }

@@ -167,6 +167,10 @@ std::string described(const Speeds& speeds) {
   return speeds.origin + "; assumed: " + join(speeds.assumed, ", ");
 }
 
+std::string to_json(const Speeds& speeds) {
+  return "{\"origin\":" + json_quote(speeds.origin) + ",\"assumed\":" + json_quote_all(speeds.assumed) + "}";
+}
+
 int with_cores(int ranks, int threads) {
   const std::optional<backend::Gpu> gpu = backend::gpu();
   return std::clamp(gpu ? gpu->gpus : comm::usable_by_launcher() / threads, 1, ranks);

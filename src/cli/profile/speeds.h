@@ -18,6 +18,7 @@ struct Speeds {
 };
 
 std::string described(const Speeds& speeds);  // the origin, and what it lacks
+std::string to_json(const Speeds& speeds);
 
 inline constexpr const char* kAssumed = "assumed";  // --hardware assumed: measure nothing
 

@@ -113,7 +113,8 @@ SweepRow sweep_row_of(const std::string& value, const Simulated& simulated) {
   SweepRow row{.value = value,
                .makespan = simulated.result.makespan,
                .bubble_fraction = simulated.result.bubble_fraction,
-               .span_bubble_fraction = simulated.result.span_bubble_fraction};
+               .span_bubble_fraction = simulated.result.span_bubble_fraction,
+               .notes = simulated.notes};
   for (const sim::DeviceResult& device : simulated.result.devices) {
     row.peak_in_flight = std::max(row.peak_in_flight, device.in_flight.peak);
     row.peak_bytes = std::max(row.peak_bytes, device.memory.peak);
@@ -122,6 +123,10 @@ SweepRow sweep_row_of(const std::string& value, const Simulated& simulated) {
   const double chunks = static_cast<double>(program.stages) / program.device_count();
   row.micro_batches = row.peak_in_flight / (chunks * std::ranges::max(program.slices));
   return row;
+}
+
+bool holds(const Words& words, const std::string& word) {
+  return std::ranges::find(words, word) != words.end();
 }
 
 }  // namespace
@@ -133,7 +138,7 @@ Sweep sweep(const SimulateFlags& flags, const std::vector<std::string>& override
     throw InputError("--sweep \"" + printable(setting) +
                      "\" is not a sweep; expected KEY=V1,V2,... as in slices=1,2,4,8");
   }
-  Sweep result{.key = setting.substr(0, equals), .name = {}, .rows = {}};
+  Sweep result{.key = setting.substr(0, equals)};
   std::exception_ptr last_refusal;
   const auto parts = split(std::string_view(setting).substr(equals + 1), ',');
   for (const std::string_view part : parts)
@@ -147,6 +152,7 @@ Sweep sweep(const SimulateFlags& flags, const std::vector<std::string>& override
     try {
       const Simulated simulated = simulate_value(flags, overrides, result.key, value, setting);
       const std::string& name = simulated.program.name;
+      if (result.name.empty()) result.speeds = simulated.speeds;
       result.name = result.name.empty() || result.name == name ? name : "several schedules";
       result.rows.push_back(sweep_row_of(value, simulated));
     } catch (const InputError& refusal) {
@@ -157,6 +163,20 @@ Sweep sweep(const SimulateFlags& flags, const std::vector<std::string>& override
   }
   if (result.name.empty()) std::rethrow_exception(last_refusal);
   return result;
+}
+
+Words notes_of(const Sweep& sweep) {
+  Words notes;
+  for (const SweepRow& row : sweep.rows) {
+    for (const std::string& note : row.notes) {
+      const bool shared = std::ranges::all_of(sweep.rows, [&](const SweepRow& other) {
+        return !other.refusal.empty() || holds(other.notes, note);
+      });
+      const std::string text = shared ? note : sweep.key + " = " + row.value + ": " + note;
+      if (!holds(notes, text)) notes.push_back(text);
+    }
+  }
+  return notes;
 }
 
 std::string to_table(const Sweep& sweep) {
@@ -192,7 +212,9 @@ std::string to_json(const Sweep& sweep) {
             ",\"peak_in_flight_micro_batches\":" + exact_number(row.micro_batches) +
             ",\"peak_bytes\":" + std::to_string(row.peak_bytes) + "}";
   }
-  return json + "\n]}";
+  json += "\n]";
+  if (!sweep.speeds.origin.empty()) json += ",\"speeds\":" + to_json(sweep.speeds);
+  return json + "}";
 }
 
 std::string to_svg(const Sweep& sweep) {

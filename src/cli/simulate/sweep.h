@@ -18,12 +18,14 @@ struct SweepRow {
   int peak_in_flight = 0;    // slice-chunks on the fullest device
   double micro_batches = 0;  // the same, in micro-batches of one device's layers
   Bytes peak_bytes = 0;
+  Words notes = {};  // as for one simulation
 };
 
 struct Sweep {
   std::string key;
-  std::string name;  // name of the simulated source
-  std::vector<SweepRow> rows;
+  std::string name = {};  // name of the simulated source
+  std::vector<SweepRow> rows = {};
+  Speeds speeds = {};  // of the first possible row; empty origin unless the source is a run file
 };
 
 // `setting` is KEY=V1,V2,...: for run files any key (schedule.slices, or short: slices, chunks, devices); for
@@ -32,6 +34,9 @@ struct Sweep {
 // InputError for unknown keys, and the last value's refusal if no value is possible.
 Sweep sweep(const SimulateFlags& flags, const std::vector<std::string>& overrides,
             const std::string& setting);
+
+// Notes of the rows, each once; those that not all possible rows have begin with their KEY = VALUE.
+Words notes_of(const Sweep& sweep);
 
 std::string to_table(const Sweep& sweep);
 std::string to_json(const Sweep& sweep);
