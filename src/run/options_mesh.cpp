@@ -159,9 +159,11 @@ void describe(MoeOptions& options, ModelOptions& model, OptionTable& table) {
                    "Send tokens to the experts in turn, whatever the routers say, from the first expert in "
                    "each slice and rank, so that their rows there differ by at most one: for measurements "
                    "only."});
-  table.push_back({section, "rows_limit", &options.rows_limit,
-                   "Rows that an expert rank takes at a time; 0: all. Train supports only 0 so far.",
-                   from_to(0, 1e12)});
+  table.push_back(
+      {section, "rows_limit", &options.rows_limit,
+       "Rows that an expert rank takes at a time; 0: all. Train supports only 0 so far, and simulate "
+       "counts all rows.",
+       from_to(0, 1e12)});
   table.push_back(
       {section, "skew", &options.skew,
        "Above 0: send expert e a share of the tokens that falls as 1 / (e + 1)^skew, whatever the routers "

@@ -236,6 +236,27 @@ TEST(SimulateCommand, RefusesWhatIfsThatWouldChangeNothing) {
                        "there are expert ranks only with parallel.ep");
 }
 
+TEST(SimulateCommand, SaysWhichMixturesTrainRefusesAndWhichLoadItAssumes) {
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  const auto mixture = [&](const Arguments& more) {
+    const Ending ending =
+        simulate(testing::with({scratch / "run.toml", "--hardware", "assumed", "--model.experts", "4",
+                                "--model.experts_per_token", "2", "--parallel.dp", "2", "--parallel.ep", "2"},
+                               more));
+    EXPECT_EQ(ending.exit_code, 0) << ending.err;
+    return ending.out;
+  };
+  const auto says = [&](const Arguments& more, const std::string& words) {
+    EXPECT_NE(mixture(more).find("\n" + words), std::string::npos) << mixture(more);
+  };
+  says({"--moe.rows_limit", "5"}, "train refuses this run: moe.rows_limit = 5: ");
+  says({"--moe.balance_over", "step", "--moe.balance_coefficient", "0.1"},
+       "train refuses this run: moe.balance_over = \"step\" needs all forwards");
+  says({"--moe.skew", "1"}, "an even load is assumed, not that of moe.skew; --expert-load gives");
+  EXPECT_EQ(mixture({"--moe.skew", "1", "--expert-load", "1.5"}).find("even load"), std::string::npos);
+}
+
 // Where replicas share their weights out, gathered weights and gradients are of a device's peak.
 TEST(SimulateCommand, CountsWhatIsGathered) {
   const Scratch scratch;

@@ -34,6 +34,7 @@
 #include "sim/lowering.h"
 #include "train/machine_probe.h"
 #include "train/record/step_documents.h"
+#include "train/trainable.h"
 
 namespace penstock::cli {
 namespace {
@@ -197,8 +198,23 @@ run::Run of_step(run::Run run, std::int64_t step) {
   return run;
 }
 
-Words notes_of(const run::Run& run) {
+// What train says of a run that can be simulated only.
+std::string refusal_of_train(const run::Run& run) {
+  try {
+    train::require_trainable(run);
+  } catch (const InputError& refusal) {
+    return refusal.what();
+  }
+  return {};
+}
+
+Words notes_of(const run::Run& run, double expert_load) {
   Words notes;
+  if (const std::string refusal = refusal_of_train(run); !refusal.empty())
+    notes.push_back("train refuses this run: " + refusal);
+  if (run.options.moe.skew > 0 && expert_load == 1)
+    notes.push_back(std::string("an even load is assumed, not that of moe.skew") +
+                    (run.mesh.expert > 1 ? "; --expert-load gives the busiest rank more rows" : ""));
   for (const auto& [topic, text] : run.notes) notes.push_back(std::string(name_of(topic)) + " " + text);
   if (run.options.data.mask == "documents" && run.documents.empty())
     notes.push_back("one document a sequence is assumed; --step 1 takes those of the data's first step");
@@ -224,7 +240,7 @@ Simulated simulate_run_file(const SimulateFlags& flags, const std::vector<std::s
   sim::Result result = evaluate_changed(run.program, costs, flags);
   return {.program = run.program,
           .result = std::move(result),
-          .notes = notes_of(run),
+          .notes = notes_of(run, flags.expert_load),
           .speeds = std::move(speeds),
           .predicted = run.predicted,
           .mesh = run.mesh,
