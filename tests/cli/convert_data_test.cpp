@@ -126,11 +126,21 @@ TEST(ConvertData, EncodesWithASentencePieceModel) {
   }
 }
 
-TEST(ConvertData, EndsDocumentsWithATokenWhenAsked) {
+TEST(ConvertData, EndsDocumentsWithATokenWhenAskedAndDropsThoseWithoutOthers) {
   const Scratch scratch;
-  scratch.write("x.jsonl", "{\"text\": \"a\"}\n{\"text\": \"\"}\n");
-  convert_data({.sources = {scratch / "x.jsonl"}, .prefix = scratch / "x", .append_end = true});
-  EXPECT_EQ(documents_of(scratch / "x"), (std::vector<std::vector<std::int64_t>>{{'a', 257}, {257}}));
+  scratch.write("x.jsonl", "{\"text\": \"\"}\n{\"text\": \"a\"}\n{\"text\": \"\"}\n");
+  scratch.write("empty.txt", "");
+  scratch.write("long.txt", std::string(25, 'b'));
+  for (const std::size_t block_bytes : {1, 10, 25, 1000}) {
+    const std::string prefix = scratch / std::to_string(block_bytes);
+    convert_data({.sources = {scratch / "x.jsonl", scratch / "empty.txt", scratch / "long.txt"},
+                  .prefix = prefix,
+                  .append_end = true,
+                  .block_bytes = block_bytes});
+    std::vector<std::int64_t> blocks(25, 'b');
+    blocks.push_back(257);
+    EXPECT_EQ(documents_of(prefix), (std::vector<std::vector<std::int64_t>>{{'a', 257}, blocks}));
+  }
 }
 
 TEST(ConvertData, MasksWhatIsNoTargetOfConversations) {

@@ -158,18 +158,26 @@ class Blocks {
 struct Writers {
   files::MegatronWriter pair;
   files::LossMaskWriter mask;
+  bool begun = false;  // the current document has tokens of earlier blocks
 };
 
-void write(Writers& writers, const Encoded& encoded) {
-  writers.mask.add(encoded.in_loss);
-  files::MegatronWriter& writer = writers.pair;
+// A document of the end token alone has no tokens of its own and is dropped; only here are all blocks of a
+// document known.
+void write(Writers& writers, const Encoded& encoded, const Encoder& encoder) {
+  const std::size_t size = encoder.size(), end_token = encoder.conversion.append_end ? size : 0;
+  const auto add = [&](std::size_t begin, std::size_t end) {
+    writers.pair.add(std::span(encoded.tokens).subspan(begin, end - begin));
+    writers.mask.add(std::string_view(encoded.in_loss).substr(begin / size, (end - begin) / size));
+  };
   std::size_t begin = 0;
   for (const std::size_t end : encoded.ends) {
-    writer.add(std::span(encoded.tokens).subspan(begin, end - begin));
-    writer.end_document();
+    if (writers.begun || end - begin > end_token) add(begin, end);
+    writers.pair.end_document();
+    writers.begun = false;
     begin = end;
   }
-  writer.add(std::span(encoded.tokens).subspan(begin));
+  add(begin, encoded.tokens.size());
+  writers.begun |= begin < encoded.tokens.size();
 }
 
 // Encodes blocks in parallel and writes them in order, with a limited number in memory.
@@ -184,7 +192,7 @@ void convert_source(const Encoder& encoder, std::string_view text, Writers& writ
     }
     const Encoded encoded = under_way.front().get();
     under_way.pop_front();
-    write(writers, encoded);
+    write(writers, encoded, encoder);
     progress.add(static_cast<Bytes>(encoded.source_bytes));
   }
 }
