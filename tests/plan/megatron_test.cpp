@@ -84,6 +84,11 @@ TEST(Megatron, ArgumentsThatContradictEachOtherAreNamedAsTheTrainerNamesThem) {
       {"--num-experts 8 --expert-model-parallel-size 3",
        "Number of experts should be a multiple of expert model parallel_size"},
       {"--expert-model-parallel-size 4", "num_experts must be non None to use expert model parallelism"},
+      {"--num-experts 8 --expert-model-parallel-size 8 --pipeline-model-parallel-size 16",
+       "data-parallel size 4 is not divisible by --expert-model-parallel-size 8"},
+      {"--num-layers 8 --pipeline-model-parallel-size 16",
+       "--pipeline-model-parallel-size 16 is more than --num-layers 8"},
+      {"--num-experts 8 --moe-router-topk 9", "--moe-router-topk 9 is more than --num-experts 8"},
       {"--optimizer sgd", "--optimizer sgd is not predicted; expected adam"},
       {"--transformer-impl local", "--transformer-impl local is not predicted; expected transformer_engine"},
       {"--fp8-format hybrid", "--fp8-format is not predicted: products in 8 bits"},
@@ -105,6 +110,31 @@ TEST(Megatron, ArgumentsThatContradictEachOtherAreNamedAsTheTrainerNamesThem) {
     const std::string said = failure<InputError>([&] { read_megatron(good + more, other); });
     EXPECT_NE(said.find(expected), std::string::npos) << more << ": " << said;
   }
+}
+
+TEST(Megatron, SizesThatDoNotDivideAreNamedAsTheirArguments) {
+  const auto said = [](const std::string& hidden, const std::string& more) {
+    PlanOptions options = asked();
+    options.cluster.gpus = 48;
+    return failure<InputError>([&] {
+      read_megatron(
+          "--num-layers 80 --num-attention-heads 64 --swiglu --vocab-size 32000 --seq-length 8192 "
+          "--micro-batch-size 1 --sequence-parallel --bf16 --hidden-size " +
+              hidden + " " + more,
+          options);
+    });
+  };
+  EXPECT_EQ(said("8192", ""), "");
+  EXPECT_EQ(said("8193", ""), "--hidden-size 8193 is not divisible by --num-attention-heads 64");
+  EXPECT_EQ(said("8193", "--kv-channels 128"), "");
+  EXPECT_EQ(said("8192", "--group-query-attention --num-query-groups 6"),
+            "--num-attention-heads 64 is not divisible by --num-query-groups 6");
+  EXPECT_EQ(said("8192", "--tensor-model-parallel-size 3"),
+            "--num-attention-heads 64 is not divisible by --tensor-model-parallel-size 3");
+  EXPECT_EQ(said("8192", "--group-query-attention --num-query-groups 4 --tensor-model-parallel-size 8"),
+            "--num-query-groups 4 is not divisible by --tensor-model-parallel-size 8");
+  EXPECT_EQ(said("8192", "--context-parallel-size 3"),
+            "--seq-length 8192 is not divisible by twice --context-parallel-size, 6");
 }
 
 TEST(Megatron, BlocksOfLayersAreRecomputedInEachStage) {

@@ -103,6 +103,38 @@ void read_recomputation(const MegatronArguments& given, Beyond& beyond) {
           " is not predicted: records of several layers at a time; expected 1, or --recompute-method block");
 }
 
+void require_divisible(const std::string& whole, std::int64_t size, const std::string& part,
+                       std::int64_t parts) {
+  require(size % parts == 0,
+          whole + " " + std::to_string(size) + " is not divisible by " + part + " " + std::to_string(parts));
+}
+
+void require_model(const MegatronArguments& given, const model::Shape& shape) {
+  if (shape.head_size == 0)
+    require_divisible("--hidden-size", shape.hidden, "--num-attention-heads", shape.heads);
+  if (given.has("--group-query-attention"))
+    require_divisible("--num-attention-heads", shape.heads, "--num-query-groups", shape.kv_heads);
+  require(shape.experts_per_token <= shape.experts,
+          "--moe-router-topk " + std::to_string(shape.experts_per_token) + " is more than --num-experts " +
+              std::to_string(shape.experts));
+}
+
+void require_ranks(const PlanOptions& options) {
+  const model::Shape& shape = options.model.shape;
+  const PlanOptions::LayoutKeys& layout = options.layout;
+  const std::string tensor = "--tensor-model-parallel-size";
+  require_divisible("--num-attention-heads", shape.heads, tensor, layout.tp);
+  if (shape.kv_heads < shape.heads)
+    require_divisible("--num-query-groups", shape.kv_heads, tensor, layout.tp);
+  require(layout.pp <= shape.layers, "--pipeline-model-parallel-size " + std::to_string(layout.pp) +
+                                         " is more than --num-layers " + std::to_string(shape.layers));
+  const std::int64_t tokens = options.workload.seq_len;
+  if (layout.cp > 1)  // each context rank has two pieces of a sequence
+    require_divisible("--seq-length", tokens, "twice --context-parallel-size,", 2 * layout.cp);
+  require_divisible("--seq-length", tokens, tensor + " times --context-parallel-size,",
+                    layout.tp * layout.cp);
+}
+
 void read_model(const MegatronArguments& given, model::Shape& shape) {
   shape.layers = given.needed("--num-layers");
   shape.hidden = given.needed("--hidden-size");
@@ -120,7 +152,8 @@ void read_model(const MegatronArguments& given, model::Shape& shape) {
   shape.experts_per_token = shape.experts > 1 ? given.integer("--moe-router-topk", 2) : 1;
 }
 
-void require_experts(const MegatronArguments& given, const model::Shape& shape, std::int64_t ep) {
+void require_experts(const MegatronArguments& given, const model::Shape& shape, std::int64_t ep,
+                     std::int64_t replicas) {
   require(
       shape.experts == 1 || given.has("--sequence-parallel") ||
           given.integer("--tensor-model-parallel-size", 1) == 1,
@@ -130,6 +163,7 @@ void require_experts(const MegatronArguments& given, const model::Shape& shape, 
   require(shape.experts % ep == 0, "Number of experts should be a multiple of expert model parallel_size: " +
                                        std::to_string(shape.experts) + " over " + std::to_string(ep));
   require(!given.has("--fp16"), "Expert parallelism is not supported with fp16 training");
+  require_divisible("data-parallel size", replicas, "--expert-model-parallel-size", ep);
 }
 
 // Stages per device.
@@ -226,6 +260,7 @@ Beyond read_megatron(const std::string& arguments, PlanOptions& options) {
   const MegatronArguments given(arguments);
   require_consistent(given);
   read_model(given, options.model.shape);
+  require_model(given, options.model.shape);
   options.workload.seq_len = given.needed("--seq-length");
   PlanOptions::LayoutKeys& layout = options.layout;
   layout.tp = given.integer("--tensor-model-parallel-size", 1);
@@ -244,7 +279,8 @@ Beyond read_megatron(const std::string& arguments, PlanOptions& options) {
   require(options.workload.global_batch % step == 0,
           "--global-batch-size " + std::to_string(options.workload.global_batch) +
               " is not divisible by --micro-batch-size times data-parallel size, " + std::to_string(step));
-  require_experts(given, options.model.shape, layout.ep);
+  require_ranks(options);
+  require_experts(given, options.model.shape, layout.ep, world / ranks);
   layout.chunks = chunks_of(given, options.model.shape.layers, layout.pp);
   layout.schedule = layout.chunks > 1 ? "interleaved" : "1f1b";
   layout.policy = given.word("--recompute-granularity", "") == "full" ? "full" : "none";
