@@ -67,6 +67,28 @@ TEST(ShowCommand, PrintsTheProgramOfARunFile) {
             std::string::npos);
 }
 
+TEST(ShowCommand, DrawsTheExchangesOfARunFileAsThoseOfFlags) {
+  const Scratch scratch;
+  const std::string run = "[parallel]\npp = 4\n[train]\nbatch = 2\n[schedule]\nslices = 8\n";
+  scratch.write("run.toml", run + "exchange = \"levelled\"\n");
+  scratch.write("plain.toml", run);
+  const std::string shown = show({scratch / "run.toml"}).out;
+  const std::string by_flags =
+      show({"--schedule", "slimpipe", "-p", "4", "-m", "2", "-n", "8", "--exchange", "levelled"}).out;
+  const auto notes_and_grid = [](const std::string& text) { return text.substr(text.find("exchange lev")); };
+  EXPECT_EQ(notes_and_grid(shown), notes_and_grid(by_flags)) << shown;
+  EXPECT_EQ(show({scratch / "plain.toml"}).out.find("exchange levelled"), std::string::npos);
+}
+
+TEST(ShowCommand, SaysOfARunFileWhatItSaysOfItsScheduleByFlags) {
+  const Scratch scratch;
+  scratch.write("run.toml", "[parallel]\npp = 2\n[schedule]\nname = \"dualpipe\"\n");
+  const std::string note = "every stage lives on two devices: two copies of the parameters\n";
+  EXPECT_NE(show({"--schedule", "dualpipe", "-p", "2", "-m", "8"}).out.find(note), std::string::npos);
+  const std::string shown = show({scratch / "run.toml", "--format", "grid"}).out;
+  EXPECT_NE(shown.find(note), std::string::npos) << shown;
+}
+
 TEST(ShowCommand, NamesTheNumberThatIsNone) {
   const auto with = [](const std::string& flag, const std::string& value) {
     return show({"--schedule", "slimpipe", "-p", "2", "-m", "2", flag, value});

@@ -47,9 +47,7 @@ std::string describe(const schedule::Schedule& schedule) {
          counted(schedule.stages, "stage") + ", " + counted(schedule.micro_batches(), "micro-batch") + "\n";
 }
 
-std::string notes(const ShowFlags& flags) {
-  if (flags.schedule.name.empty()) return {};
-  const schedule::Generator& generator = schedule::find_generator(flags.schedule.name);
+std::string notes_of_generator(const schedule::Generator& generator) {
   std::string text;
   if (generator.replicates_parameters)
     text += "every stage lives on two devices: two copies of the parameters\n";
@@ -58,8 +56,22 @@ std::string notes(const ShowFlags& flags) {
         "adds weight gradients in another micro-batch order than 1f1b: equal within a tolerance, not bit "
         "for bit\n";
   }
+  return text;
+}
+
+std::string notes(const ShowFlags& flags) {
+  if (flags.schedule.name.empty()) return {};
+  const schedule::Generator& generator = schedule::find_generator(flags.schedule.name);
+  std::string text = notes_of_generator(generator);
   if (generator.made_for_costs)
     text += "its order comes from: " + schedule::make_greedy(request_of(flags.schedule)).origin() + "\n";
+  return text;
+}
+
+std::string notes(const run::Run& run) {
+  const run::ScheduleOptions& chosen = run.options.schedule;
+  std::string text = chosen.file.empty() ? notes_of_generator(schedule::find_generator(chosen.name)) : "";
+  for (const auto& [topic, note] : run.notes) text += std::string(name_of(topic)) + " " + note + "\n";
   return text;
 }
 
@@ -114,18 +126,31 @@ report::GridOptions::Signs exchange_signs(const schedule::Schedule& schedule,
   return signs;
 }
 
-std::string grid_of(const ShowFlags& flags, const schedule::Schedule& schedule) {
+// What a grid shows besides its schedule.
+struct Shown {
+  std::string notes;               // lines
+  std::string exchange;            // "off", "paired" or "levelled"
+  schedule::Program program = {};  // of the exchanges; without them it may be empty
+};
+
+std::string grid_of(const ShowFlags& flags, const schedule::Schedule& schedule, const Shown& shown) {
   const bool terminal = isatty(STDOUT_FILENO) == 1;
   report::GridOptions options{.colour = terminal || flags.colour,
+                              .signs = exchange_signs(schedule, shown.program),
                               .most_columns = terminal ? train::terminal_width() : 0};
-  std::string text = describe(schedule) + notes(flags);
-  if (flags.schedule.exchange != "off") {
-    options.signs = exchange_signs(schedule, lower_legal(schedule, flags.schedule));
-    text += "exchange " + flags.schedule.exchange +
+  std::string text = describe(schedule) + shown.notes;
+  if (shown.exchange != "off") {
+    text += "exchange " + shown.exchange +
             ": \"-\" other devices attend to a part of the action's context, \"+\" the device attends for "
             "another\n";
   }
   return text + report::grid(schedule, options);
+}
+
+std::string grid_of(const ShowFlags& flags, const schedule::Schedule& schedule) {
+  Shown shown{.notes = notes(flags), .exchange = flags.schedule.exchange};
+  if (shown.exchange != "off") shown.program = lower_legal(schedule, flags.schedule);
+  return grid_of(flags, schedule, shown);
 }
 
 // A run file determines its own schedule and program, for any mesh.
@@ -135,7 +160,11 @@ std::string show_run(const ShowFlags& flags) {
   if (flags.program) return schedule::to_text(run.program);
   if (flags.format == "csv") return schedule::to_csv(run.schedule);
   if (flags.format == "json") return schedule::to_json(run.schedule) + "\n";
-  if (flags.format == "grid") return grid_of(flags, run.schedule);
+  if (flags.format == "grid")
+    return grid_of(flags, run.schedule,
+                   {.notes = notes(run),
+                    .exchange = std::string(schedule::name_of(run.exchange)),
+                    .program = run.program});
   const auto timeline = in_unit_times(flags, run.program).timeline;
   if (flags.format == "svg") return report::svg(report::draw(run.program, timeline));
   return report::chrome_trace({.prefix = "", .program = run.program, .timeline = timeline});
