@@ -115,6 +115,10 @@ TEST(ShowCommand, RefusesFlagsThatDoNothing) {
                                 {"--group", "4"},
                                 {"--offload", "0.5"},
                                 {"--exchange-limit", "4"},
+                                {"--memory-limit", "2"},
+                                {"--forward", "2"},
+                                {"--transfer", "0.1"},
+                                {"--costs", "costs"},
                                 {"schedule.csv"}})
     expect_refusal(show(with(compare, more)), " excludes --compare");
   expect_refusal(show(with({"--compare", "-p", "4", "-m", "2"}, {"-n", "8,4"})),

@@ -80,7 +80,7 @@ void refuse_idle_costs(const ShowFlags& flags) {
   const bool given =
       flags.times != sim::UnitTimes{} || !flags.costs.empty() || !flags.schedule.memory_limit.empty();
   const std::string& name = flags.schedule.name;
-  if (!given || (!flags.compare && !name.empty() && schedule::find_generator(name).made_for_costs)) return;
+  if (!given || (!name.empty() && schedule::find_generator(name).made_for_costs)) return;
   throw InputError(
       "--forward, --input, --weight, --transfer, --costs, --memory-limit: only greedy is made for given "
       "costs; for other schedules give them to simulate");
@@ -226,8 +226,9 @@ void add_show_command(CLI::App& program, Exit& exit_code) {
                                            "print a table of all schedules at the size given by -p, -m and "
                                            "-n");
   lowered->excludes(format);
-  for (const char* of_one_schedule : {"file", "--schedule", "--chunks", "--group", "--offload",
-                                      "--vocabulary-parallel", "--exchange", "--exchange-limit"})
+  for (const char* of_one_schedule :
+       {"file", "--schedule", "--chunks", "--group", "--offload", "--vocabulary-parallel", "--exchange",
+        "--exchange-limit", "--memory-limit", "--forward", "--input", "--weight", "--transfer", "--costs"})
     compare->excludes(command->get_option(of_one_schedule));
   compare->excludes(format)->excludes(lowered);
   command->add_flag("--colour", flags->colour, "use colours in a pipe too");
