@@ -280,6 +280,22 @@ TEST(SimulateCommand, RefusesSecondsForARunFileAndSweepsOfWhatHasNoSettings) {
   expect_input_refused(simulate({scratch / "one.csv", "--sweep", "slices=1,2"}), "--sweep");
 }
 
+TEST(SimulateCommand, SweepsListsWholeAndTextsInQuotes) {
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  const auto values = [&](const std::string& setting) {
+    const Ending ending = simulate({scratch / "run.toml", "--hardware", "assumed", "--schedule.slices", "1",
+                                    "--sweep", setting, "--json"});
+    EXPECT_EQ(ending.exit_code, 0) << ending.err;
+    std::vector<std::string> of_rows;
+    const Json swept = Json::parse(ending.out);
+    for (const Json& row : swept["rows"]) of_rows.push_back(row["value"]);
+    return of_rows;
+  };
+  EXPECT_EQ(values("parallel.layers=[1, 3],[2,2]"), (std::vector<std::string>{"[1, 3]", "[2,2]"}));
+  EXPECT_EQ(values("schedule.name=\"1f1b\", gpipe"), (std::vector<std::string>{"\"1f1b\"", "gpipe"}));
+}
+
 TEST(SimulateCommand, SweepsOneNumberOfSlicesForAllMicroBatches) {
   expect_input_refused(simulate_schedule({"-n", "8,4", "--sweep", "chunks=1,2"}),
                        "-n lists 2 micro-batches; --sweep");

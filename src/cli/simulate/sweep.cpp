@@ -125,6 +125,24 @@ SweepRow sweep_row_of(const std::string& value, const Simulated& simulated) {
   return row;
 }
 
+// Commas inside a list or a text are the value's own.
+std::vector<std::string_view> split_values(std::string_view text) {
+  std::vector<std::string_view> values;
+  std::size_t begin = 0;
+  int depth = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"') quoted = !quoted;
+    if (quoted) continue;
+    depth += (text[i] == '[') - (text[i] == ']');
+    if (text[i] != ',' || depth > 0) continue;
+    values.push_back(text.substr(begin, i - begin));
+    begin = i + 1;
+  }
+  values.push_back(text.substr(begin));
+  return values;
+}
+
 bool holds(const Words& words, const std::string& word) {
   return std::ranges::find(words, word) != words.end();
 }
@@ -140,7 +158,7 @@ Sweep sweep(const SimulateFlags& flags, const std::vector<std::string>& override
   }
   Sweep result{.key = setting.substr(0, equals)};
   std::exception_ptr last_refusal;
-  const auto parts = split(std::string_view(setting).substr(equals + 1), ',');
+  const auto parts = split_values(std::string_view(setting).substr(equals + 1));
   for (const std::string_view part : parts)
     check_value(flags, overrides, result.key, std::string(trim(part)), setting);
   for (const std::string_view part : parts) {

@@ -28,7 +28,8 @@ struct Sweep {
   Speeds speeds = {};  // of the first possible row; empty origin unless the source is a run file
 };
 
-// `setting` is KEY=V1,V2,...: for run files any key (schedule.slices, or short: slices, chunks, devices); for
+// `setting` is KEY=V1,V2,..., where commas in [lists] and "texts" are the value's own: for run files any key
+// (schedule.slices, or short: slices, chunks, devices); for
 // --schedule devices, micro_batches, slices or chunks. With --schedule the given seconds are for a whole
 // micro-batch on one device, split over its slices and chunks; all micro-batches have the same number. Throws
 // InputError for unknown keys, and the last value's refusal if no value is possible.
