@@ -57,6 +57,10 @@ void settle_packing(DataOptions& data, std::int64_t batch) {
   require(data.packing != "concat" || data.long_documents == "split",
           "data.long_documents = " + json_quote(data.long_documents) +
               " applies to documents that stay whole: use data.packing = \"best_fit\" or \"balanced\"");
+  require(data.mask == "documents" || data.positions == "document",
+          "data.positions = " + json_quote(data.positions) +
+              " applies to documents that are masked: leave it out" +
+              (data.megatron.empty() ? "" : ", or use data.mask = \"documents\""));
   require(data.packing == "balanced" || data.window == 0,
           "data.window = " + std::to_string(data.window) +
               " belongs to data.packing = \"balanced\"; leave it out");

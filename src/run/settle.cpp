@@ -71,6 +71,9 @@ void check_experts(const Options& options) {
   require(!options.moe.forced_balance || options.moe.skew == 0,
           "moe.forced_balance = true and moe.skew = " + exact_number(options.moe.skew) +
               " are both given; keep one");
+  require(options.moe.balance_over == "micro_batch" || options.moe.balance_coefficient > 0,
+          "moe.balance_over = " + json_quote(options.moe.balance_over) +
+              " belongs to moe.balance_coefficient above 0; leave it out");
   Options fresh;
   OptionTable given, unset;
   ModelOptions model = options.model;

@@ -13,7 +13,7 @@ namespace {
 
 // On every device a stage's first backward must come after its last forward.
 void require_whole_steps(const run::Run& run) {
-  if (run.options.moe.balance_over != "step" || run.options.moe.balance_coefficient == 0) return;
+  if (run.options.moe.balance_over != "step") return;
   for (const schedule::DeviceProgram& list : run.program.devices) {
     std::set<int> gone_back;
     for (const schedule::Op& op : list.ops) {

@@ -209,6 +209,11 @@ TEST(Resolve, RefusesMeshesThatTheModelDoesNotFitAndNamesTheNearest) {
               o.moe.skew = 0.5;
             }),
             "moe.forced_balance = true and moe.skew = 0.5 are both given; keep one");
+  EXPECT_EQ(refusal([](auto& o) {
+              o.model.shape.experts = 4;
+              o.moe.balance_over = "step";
+            }),
+            "moe.balance_over = \"step\" belongs to moe.balance_coefficient above 0; leave it out");
   EXPECT_EQ(
       refusal([](auto& o) {
         o.model.shape.experts = 4;
@@ -301,6 +306,12 @@ TEST(Resolve, RefusesDataThatContradictsItself) {
             std::string::npos);
   EXPECT_NE(refusal([](auto& o) { o.data.split = "9,1"; }).find("belongs to data.megatron"),
             std::string::npos);
+  EXPECT_EQ(with([](auto& o) {
+              o.data.mask = "none";
+              o.data.positions = "sequence";
+            }),
+            "data.positions = \"sequence\" applies to documents that are masked: leave it out, or use "
+            "data.mask = \"documents\"");
 }
 
 TEST(Resolve, ReadsAScheduleFromAFile) {

@@ -76,14 +76,6 @@ TEST(Experts, GradientsEqualAutogradOverTensorContextAndDataRanks) {
   }
 }
 
-// Without a balance loss there is no load to know, so that any schedule will do.
-TEST(Experts, ZLossesNeedNoBalanceOverAStep) {
-  run::Options options = on_expert_mesh(experts_options(3, 2, 1), {.devices = 2});
-  options.moe.balance_over = "step";
-  options.moe.balance_coefficient = 0;
-  expect_autograd(options);
-}
-
 TEST(Experts, GradientsEqualAutogradOverExpertRanks) {
   int meshes = 0;
   for (const int ranks : {2, 4}) {

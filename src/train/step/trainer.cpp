@@ -160,7 +160,7 @@ nn::ExpertOptions Trainer::expert_options() {
                      .z = moe.z_coefficient,
                      .tokens = run_.options.train.micro_batch * run_.options.data.seq_len,
                      .micro_batches = run_.options.train.batch / run_.options.train.micro_batch,
-                     .over_step = moe.balance_over == "step" && moe.balance_coefficient != 0,
+                     .over_step = moe.balance_over == "step",
                      .sum = [this](std::span<std::int64_t> counts) { layer_groups_.sum_choices(counts); }},
           .forced = {.on = moe.forced_balance || moe.skew > 0, .skew = moe.skew}};
 }
