@@ -21,7 +21,8 @@ std::string find_description(const std::string& kind, const std::string& name, c
                              const Words& built_in = {});
 
 // Converts a `name` that a file in `beside` uses into one that a file in any folder can use: the bare name if
-// it is found without `beside`, else the absolute path of its file. Throws as find_description does.
+// the program's own tree or package has it with the same text, else the absolute path of its file. Throws as
+// find_description does.
 std::string name_for_any_file(const std::string& kind, const std::string& name, const std::string& beside);
 
 // Adds a folder whose `kind` folder is searched too: for programs without an executable of their own, such as

@@ -91,8 +91,8 @@ TEST(PlanCommand, WhereNothingFitsItNamesTheNearestMissAndWhatWouldFit) {
 }
 
 TEST(PlanCommand, WhereNothingFitsItsJsonHasTheNearestMiss) {
-  const Ending ending = plan({kPlans + "llama-70b-128k.toml", "--json", "--cluster.gpus", "8",
-                              "--workload.global_batch", "1"});
+  const Ending ending =
+      plan({kPlans + "llama-70b-128k.toml", "--json", "--cluster.gpus", "8", "--workload.global_batch", "1"});
   EXPECT_EQ(ending.exit_code, 1);
   EXPECT_EQ(ending.complaints().size(), 1u) << ending.err;
   const Json json = Json::parse(ending.out);
@@ -245,6 +245,25 @@ TEST(PlanCommand, AWrittenQuestionFindsWhatItsOwnFileNamedByItsPlace) {
   const Ending known = plan(
       {"--model", "llama-7b", "--gpus", "8", "--seq-len", "4096", "--hardware", "h100", "--print-config"});
   EXPECT_NE(known.out.find("hardware = \"h100\"\n"), std::string::npos) << known.out;
+}
+
+// As in another clone of the repository, with files that the program's own tree has too.
+TEST(PlanCommand, AWrittenQuestionNamesKnownHardwareByItsNameFromEveryFolder) {
+  namespace fs = std::filesystem;
+  const Scratch scratch;
+  fs::create_directory(scratch / "hardware");
+  fs::copy_file(PENSTOCK_SOURCE_DIR "/hardware/h100.toml", scratch / "hardware/h100.toml");
+  const auto written = [&] {
+    return testing::run_program(
+               {"sh", "-c",
+                "cd " + scratch.path() +
+                    " && " PENSTOCK_PROGRAM
+                    " plan --model llama-7b --gpus 8 --seq-len 4096 --hardware h100 --print-config"})
+        .out;
+  };
+  EXPECT_NE(written().find("hardware = \"h100\"\n"), std::string::npos) << written();
+  scratch.write("hardware/h100.toml", scratch.read("hardware/h100.toml") + "# mine\n");
+  EXPECT_NE(written().find(scratch / "hardware/h100.toml"), std::string::npos) << written();
 }
 
 TEST(PlanCommand, AnUnknownEngineIsNamedWithTheKnownOnes) {
