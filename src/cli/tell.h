@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Failure messages: one line each on stderr, "penstock: " and the message. Remarks: "penstock: note: " and the
-// remark.
+// Failure messages: one line each on stderr, "penstock: " and the message. Remarks: "penstock: note: " and
+// the remark.
 #pragma once
 
 #include <string>

@@ -12,61 +12,14 @@ namespace {
 constexpr std::array<std::string_view, 3> kLaunchers{"mpirun", "mpiexec", "orterun"};
 constexpr std::array<std::string_view, 3> kPrograms{"penstock", "penstock-compute", "penstock-cuda"};
 
-// Options of Open MPI 4 and 5 that values follow, without their one or two dashes.
-constexpr std::array<std::string_view, 4> kTwoValues{"mca", "gmca", "prtemca", "pmixmca"};
-constexpr std::array<std::string_view, 53> kOneValue{"H",
-                                                     "N",
-                                                     "am",
-                                                     "app",
-                                                     "bind-to",
-                                                     "c",
-                                                     "cartofile",
-                                                     "cf",
-                                                     "cpu-list",
-                                                     "cpu-set",
-                                                     "cpus-per-proc",
-                                                     "cpus-per-rank",
-                                                     "debugger",
-                                                     "default-hostfile",
-                                                     "display",
-                                                     "dvm",
-                                                     "dvm-uri",
-                                                     "hnp",
-                                                     "host",
-                                                     "hostfile",
-                                                     "launch-agent",
-                                                     "machinefile",
-                                                     "map-by",
-                                                     "max-restarts",
-                                                     "max-vm-size",
-                                                     "n",
-                                                     "np",
-                                                     "npernode",
-                                                     "npersocket",
-                                                     "ompi-server",
-                                                     "output",
-                                                     "output-filename",
-                                                     "path",
-                                                     "personality",
-                                                     "ppr",
-                                                     "prefix",
-                                                     "preload-files",
-                                                     "rank-by",
-                                                     "rankfile",
-                                                     "report-events",
-                                                     "report-pid",
-                                                     "report-uri",
-                                                     "rf",
-                                                     "runtime-options",
-                                                     "stdin",
-                                                     "timeout",
-                                                     "tune",
-                                                     "wd",
-                                                     "wdir",
-                                                     "with-ft",
-                                                     "x",
-                                                     "xml-file",
-                                                     "xterm"};
+// Options of Open MPI 4 and 5 that values follow, without their one or two dashes; words between blanks.
+constexpr std::string_view kTwoValues = " mca gmca prtemca pmixmca ";
+constexpr std::string_view kOneValue =
+    " H N am app bind-to c cartofile cf cpu-list cpu-set cpus-per-proc cpus-per-rank debugger"
+    " default-hostfile display dvm dvm-uri hnp host hostfile launch-agent machinefile map-by"
+    " max-restarts max-vm-size n np npernode npersocket ompi-server output output-filename path"
+    " personality ppr prefix preload-files rank-by rankfile report-events report-pid report-uri"
+    " rf runtime-options stdin timeout tune wd wdir with-ft x xml-file xterm ";
 
 template <class List>
 bool is_among(std::string_view word, const List& list) {
@@ -81,9 +34,9 @@ std::string_view without_dashes(std::string_view option) {
 }
 
 std::size_t values_after(std::string_view option) {
-  const std::string_view name = without_dashes(option);
-  if (is_among(name, kTwoValues)) return 2;
-  return is_among(name, kOneValue) ? 1 : 0;
+  const std::string name = " " + std::string(without_dashes(option)) + " ";
+  if (kTwoValues.find(name) != std::string_view::npos) return 2;
+  return kOneValue.find(name) != std::string_view::npos ? 1 : 0;
 }
 
 }  // namespace

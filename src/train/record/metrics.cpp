@@ -56,7 +56,8 @@ std::string gaps_in(const std::map<std::int64_t, std::string_view>& lines, std::
 
 OrderedJson to_object(const StartMetrics& start) {
   OrderedJson object{{"resumed_from", start.resumed_from}, {"load_s", start.load_s}};
-  for (const auto& [key, value] : start.mesh) object[kMeshOfStart][key] = files::parse_or_discard<OrderedJson>(value);
+  for (const auto& [key, value] : start.mesh)
+    object[kMeshOfStart][key] = files::parse_or_discard<OrderedJson>(value);
   return object;
 }
 
