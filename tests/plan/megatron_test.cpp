@@ -85,7 +85,8 @@ TEST(Megatron, ArgumentsThatContradictEachOtherAreNamedAsTheTrainerNamesThem) {
        "Number of experts should be a multiple of expert model parallel_size"},
       {"--expert-model-parallel-size 4", "num_experts must be non None to use expert model parallelism"},
       {"--num-experts 8 --expert-model-parallel-size 8 --pipeline-model-parallel-size 16",
-       "data-parallel size 4 is not divisible by --expert-model-parallel-size 8"},
+       "data-parallel size times --context-parallel-size, 4 is not divisible by --expert-model-parallel-size "
+       "8"},
       {"--num-layers 8 --pipeline-model-parallel-size 16",
        "--pipeline-model-parallel-size 16 is more than --num-layers 8"},
       {"--num-experts 8 --moe-router-topk 9", "--moe-router-topk 9 is more than --num-experts 8"},

@@ -163,7 +163,8 @@ void require_experts(const MegatronArguments& given, const model::Shape& shape, 
   require(shape.experts % ep == 0, "Number of experts should be a multiple of expert model parallel_size: " +
                                        std::to_string(shape.experts) + " over " + std::to_string(ep));
   require(!given.has("--fp16"), "Expert parallelism is not supported with fp16 training");
-  require_divisible("data-parallel size", replicas, "--expert-model-parallel-size", ep);
+  require_divisible("data-parallel size times --context-parallel-size,", replicas,
+                    "--expert-model-parallel-size", ep);
 }
 
 // Stages per device.
@@ -280,7 +281,7 @@ Beyond read_megatron(const std::string& arguments, PlanOptions& options) {
           "--global-batch-size " + std::to_string(options.workload.global_batch) +
               " is not divisible by --micro-batch-size times data-parallel size, " + std::to_string(step));
   require_ranks(options);
-  require_experts(given, options.model.shape, layout.ep, world / ranks);
+  require_experts(given, options.model.shape, layout.ep, world / ranks * layout.cp);
   layout.chunks = chunks_of(given, options.model.shape.layers, layout.pp);
   layout.schedule = layout.chunks > 1 ? "interleaved" : "1f1b";
   layout.policy = given.word("--recompute-granularity", "") == "full" ? "full" : "none";
