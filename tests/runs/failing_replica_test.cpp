@@ -51,15 +51,21 @@ bool is_named_with_a_collective(int replicas, int devices, const std::string& sh
   constexpr Seconds kTimeout = 2;
   Arguments settings = settings_of(replicas, devices, shard);
   settings.insert(settings.end(), {"--train.timeout", "2"});
-  EndlessRun run(replicas * devices, settings);
   const std::size_t ranks = static_cast<std::size_t>(replicas) * static_cast<std::size_t>(devices);
-  EXPECT_EQ(run.ranks().size(), ranks);
-  run.stop(ranks - 1);
-  const Ending ending = run.end();
+  std::optional<EndlessRun> run;
+  // Where other tests keep the cores busy, a rank's start may take longer than the time limit of the others.
+  for (int tries = 0; tries < 3 && (!run || run->ranks().size() != ranks); ++tries)
+    run.emplace(replicas * devices, settings);
+  if (run->ranks().size() != ranks) {
+    ADD_FAILURE() << "the run ended by itself: " << run->end().err;
+    return false;
+  }
+  run->stop(ranks - 1);
+  const Ending ending = run->end();
   EXPECT_EQ(ending.exit_code, 3) << ending.err;
   EXPECT_LT(ending.seconds, kTimeout + kPatience);
   EXPECT_TRUE(is_named(ending, ranks - 1, {""})) << ending.err;
-  EXPECT_EQ(left_running(run.ranks()), std::vector<int>{});
+  EXPECT_EQ(left_running(run->ranks()), std::vector<int>{});
   return is_named(ending, ranks - 1, collectives_of(shard, devices - 1));
 }
 
