@@ -200,7 +200,7 @@ TEST_F(Resume, SaysWhichChangedSettingsChangeTheBits) {
     const Ending ending = train("run", {change[0], change[1], "--train.steps", "3", "--resume"});
     EXPECT_EQ(ending.exit_code, 0) << ending.err;
     ASSERT_EQ(ending.complaints().size(), 1u) << ending.err;
-    EXPECT_EQ(ending.complaints()[0].find(change[0].substr(2) + " = "), 0u) << ending.err;
+    EXPECT_EQ(ending.complaints()[0].find("note: " + change[0].substr(2) + " = "), 0u) << ending.err;
     fs::remove_all(scratch_ / "run");
   }
 }
