@@ -218,24 +218,25 @@ TEST_F(KeptInMemory, OfAHostThatWasAbsentAreNotNewerThanTheOthers) {
 
 // A start that is at its end at once writes that checkpoint anew.
 TEST_F(KeptInMemory, StandInForADamagedCheckpointOfTheSameStep) {
-  Arguments settings = copying("30");
-  settings.insert(settings.end(), {"--train.checkpoint_every", "30"});
-  kill_after(40, settings, false);
-  const std::string file = "parts/checkpoints/step-000030/model-00001-of-00006.safetensors";
+  Arguments settings = copying("200");
+  settings.insert(settings.end(), {"--train.checkpoint_every", "200", "--train.steps", "390"});
+  kill_after(300, settings, false);  // a hundred steps, in which the checkpoint is written
+  const std::string file = "parts/checkpoints/step-000200/model-00001-of-00006.safetensors";
   std::string bytes = scratch_.read(file);
-  ASSERT_FALSE(bytes.empty()) << "there is no checkpoint of step 30";
+  ASSERT_FALSE(bytes.empty()) << "there is no checkpoint of step 200";
   bytes.back() = static_cast<char>(bytes.back() ^ 1);
   scratch_.write(file, bytes);
   settings.insert(settings.end(), {"--resume", "--train.steps"});
-  for (const auto& [steps, source] : {std::pair{"30", "memory of"}, std::pair{"31", "parts/checkpoints/"}}) {
+  for (const auto& [steps, source] :
+       {std::pair{"200", "memory of"}, std::pair{"201", "parts/checkpoints/"}}) {
     Arguments all = settings;
     all.emplace_back(steps);
     const Ending ending = train("parts", all);
     EXPECT_EQ(ending.exit_code, 0) << ending.err;
-    const auto told = ending.out.find("resumes   after step 30, from ");
+    const auto told = ending.out.find("resumes   after step 200, from ");
     ASSERT_NE(told, std::string::npos) << ending.out;
     EXPECT_NE(ending.out.find(source, told), std::string::npos) << ending.out;
-    EXPECT_EQ(ending.err.find("step-000030 cannot be used: ") != std::string::npos, *source == 'm');
+    EXPECT_EQ(ending.err.find("step-000200 cannot be used: ") != std::string::npos, *source == 'm');
   }
 }
 
