@@ -21,8 +21,6 @@ std::vector<fs::path>& homes() {
   return added;
 }
 
-constexpr std::size_t kLongestDescription = 16 << 20;
-
 enum class Searched : bool { FromAnywhere, All };  // folders independent of the working directory, or all
 
 // In order of precedence.
@@ -111,16 +109,18 @@ std::string name_for_any_file(const std::string& kind, const std::string& name, 
   const std::string found = find_description(kind, name, beside);
   if (!is_description_path(name)) {
     const auto elsewhere = file_of_name(folders(kind, beside, Searched::FromAnywhere), name);
-    const auto text = [](const std::string& path) { return files::read_text(path, kLongestDescription); };
+    constexpr std::size_t kLongest = 16 << 20;  // as of any file of options
+    const auto text = [](const std::string& path) { return files::read_text(path, kLongest); };
     if (elsewhere && text(*elsewhere) == text(found)) return name;
   }
   return fs::absolute(found).string();
 }
 
 std::optional<DescriptionText> read_beside_descriptions(const std::string& kind, const std::string& file) {
+  constexpr std::size_t kLongest = 1 << 20;
   for (const fs::path& folder : folders(kind, "")) {
     const std::string path = (folder / file).lexically_normal().string();
-    if (fs::is_regular_file(path)) return DescriptionText{path, files::read_text(path, kLongestDescription)};
+    if (fs::is_regular_file(path)) return DescriptionText{path, files::read_text(path, kLongest)};
   }
   return {};
 }

@@ -243,6 +243,26 @@ TEST(WrongInput, AnIllegalScheduleIsShownWithAWord) {
                                                          (scratch / "bad.csv") + " says why"});
 }
 
+// Weights of a run do not show the differences; other rotary positions are how training goes on with longer
+// sequences.
+TEST(WrongInput, WeightsOfARunOfAnotherModelAreRefused) {
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  ASSERT_EQ(program({"train", scratch / "run.toml", "--ranks", "2", "--train.steps", "1"}).exit_code, 0);
+  for (const std::string& source : {scratch / "run", scratch / "run/checkpoints/step-000001"}) {
+    const auto trained = [&](const char* key, const char* value) {
+      return program({"train", scratch / "run.toml", "--dry-run", "--ranks", "2", "--output.dir",
+                      scratch / "new", "--model.weights", source, key, value});
+    };
+    const Ending other = trained("--model.norm_epsilon", "0.125");
+    EXPECT_EQ(other.exit_code, 2);
+    EXPECT_NE(other.err.find("run.toml says model.norm_epsilon = "), std::string::npos) << other.err;
+    EXPECT_NE(other.err.find(", but the run has 0.125; set it to that"), std::string::npos) << other.err;
+    const Ending longer = trained("--model.rope_theta", "500000");
+    EXPECT_EQ(longer.exit_code, 0) << longer.err;
+  }
+}
+
 TEST(WrongInput, LinesOfMetricsThatAreNoneAreNamedByAReport) {
   const Scratch scratch;
   scratch.write("run.toml", small_run_file(scratch));

@@ -18,6 +18,16 @@ class SupervisedRun : public ResumedRun {
     return all;
   }
 
+  // Supervises a script that begins a run of two threads, "$@". `first`: what its first starts do, by their
+  // number; `later`: what the others do.
+  Ending launched(const std::string& first, const std::string& later, const Arguments& run) {
+    scratch_.write("launch",
+                   "cd \"$(dirname \"$0\")\"; echo start >> starts\n"
+                   "case $(wc -l < starts) in\n" +
+                       first + "esac\n" + later);
+    return run_program(supervised(with({"sh", scratch_ / "launch"}, with_threads(2, run))));
+  }
+
   nlohmann::json attempts_of(const std::string& directory) const {
     return nlohmann::json::parse(scratch_.read(directory + "/attempts.json"));
   }
@@ -113,15 +123,10 @@ TEST_F(SupervisedRun, RefusesWhatNoAttemptCanChange) {
 
 // As where a dying rank still holds the directory: the second attempt is refused, the third one goes on.
 TEST_F(SupervisedRun, OutlivesARefusalOfARunThatHasBegun) {
-  scratch_.write("launch",
-                 "cd \"$(dirname \"$0\")\"; echo start >> starts\n"
-                 "case $(wc -l < starts) in\n"
-                 "  1) \"$@\" --train.steps 4; exit 3 ;;\n"
-                 "  2) echo 'penstock: run is in use by another run' >&2; exit 2 ;;\n"
-                 "esac\n"
-                 "exec \"$@\" --train.steps 8\n");
-  const Ending ending =
-      run_program(supervised(with({"sh", scratch_ / "launch"}, with_threads(2, arguments("run", {})))));
+  const Ending ending = launched(
+      "  1) \"$@\" --train.steps 4; exit 3 ;;\n"
+      "  2) echo 'penstock: run is in use by another run' >&2; exit 2 ;;\n",
+      "exec \"$@\" --train.steps 8\n", arguments("run", {}));
   EXPECT_EQ(ending.exit_code, 0) << ending.err;
   const auto told = attempts_of("run")["attempts"];
   ASSERT_EQ(told.size(), 3) << told;
@@ -133,16 +138,11 @@ TEST_F(SupervisedRun, OutlivesARefusalOfARunThatHasBegun) {
 
 // Its remarks at the start, and a wrapper that turns the signal into an exit code of its own.
 TEST_F(SupervisedRun, IsNotEndedByItsRemarks) {
-  scratch_.write("launch",
-                 "cd \"$(dirname \"$0\")\"; echo start >> starts\n"
-                 "case $(wc -l < starts) in\n"
-                 "  1) \"$@\" --train.steps 4; exit 3 ;;\n"
-                 "  2) echo 'penstock: note: train.lr = 1 where the run had 2' >&2; exit 1 ;;\n"
-                 "  3) echo 'penstock: another remark' >&2; kill -9 $$ ;;\n"
-                 "esac\n"
-                 "exec \"$@\" --train.steps 8\n");
-  const Ending ending =
-      run_program(supervised(with({"sh", scratch_ / "launch"}, with_threads(2, arguments("run", {})))));
+  const Ending ending = launched(
+      "  1) \"$@\" --train.steps 4; exit 3 ;;\n"
+      "  2) echo 'penstock: note: train.lr = 1 where the run had 2' >&2; exit 1 ;;\n"
+      "  3) echo 'penstock: another remark' >&2; kill -9 $$ ;;\n",
+      "exec \"$@\" --train.steps 8\n", arguments("run", {}));
   EXPECT_EQ(ending.exit_code, 0) << ending.err;
   const auto told = attempts_of("run")["attempts"];
   ASSERT_EQ(told.size(), 4) << told;
@@ -154,15 +154,10 @@ TEST_F(SupervisedRun, IsNotEndedByItsRemarks) {
 TEST_F(SupervisedRun, WaitsForTheLockOfARunThatHasSteps) {
   ASSERT_EQ(run_program(supervised(with_threads(2, arguments("run", {"--train.steps", "4"})))).exit_code, 0);
   const std::string before = scratch_.read("run/attempts.json");
-  scratch_.write("launch",
-                 "cd \"$(dirname \"$0\")\"; echo start >> starts\n"
-                 "case $(wc -l < starts) in\n"
-                 "  1) exec 9>> run/lock; flock 9; \"$@\"; exit $? ;;\n"
-                 "esac\n"
-                 "cp run/attempts.json then\n"
-                 "exec \"$@\"\n");
-  const Ending ending = run_program(supervised(
-      with({"sh", scratch_ / "launch"}, with_threads(2, arguments("run", {"--train.steps", "8"})))));
+  const Ending ending = launched("  1) exec 9>> run/lock; flock 9; \"$@\"; exit $? ;;\n",
+                                 "cp run/attempts.json then\n"
+                                 "exec \"$@\"\n",
+                                 arguments("run", {"--train.steps", "8"}));
   EXPECT_EQ(ending.exit_code, 0) << ending.err;
   EXPECT_NE(ending.err.find("is in use by another run; name another directory, or wait; starts again in "),
             std::string::npos)
@@ -176,14 +171,8 @@ TEST_F(SupervisedRun, WaitsForTheLockOfARunThatHasSteps) {
 
 // The command changes its directory, so no step of it is seen from here.
 TEST_F(SupervisedRun, GoesOnWhereItsDirectoryIsNotInSight) {
-  scratch_.write("launch",
-                 "cd \"$(dirname \"$0\")\"; echo start >> starts\n"
-                 "case $(wc -l < starts) in\n"
-                 "  1) \"$@\" --train.steps 4; kill -9 $$ ;;\n"
-                 "esac\n"
-                 "exec \"$@\" --train.steps 8\n");
-  const Arguments words = with_threads(2, arguments("", {"--output.dir", "unseen"}));
-  const Ending ending = run_program(supervised(with({"sh", scratch_ / "launch"}, words)));
+  const Ending ending = launched("  1) \"$@\" --train.steps 4; kill -9 $$ ;;\n",
+                                 "exec \"$@\" --train.steps 8\n", arguments("", {"--output.dir", "unseen"}));
   EXPECT_EQ(ending.exit_code, 0) << ending.err;
   EXPECT_NE(ending.err.find("already holds a run"), std::string::npos) << ending.err;
   EXPECT_EQ(lines_of(scratch_.read("unseen/metrics.jsonl")).size(), 8);

@@ -59,27 +59,6 @@ std::vector<std::string> keys_among(std::span<const std::string> words) {
   return keys;
 }
 
-// Makes another directory the current one for a while; empty: leaves it as it is.
-class InDirectory {
- public:
-  explicit InDirectory(const std::string& directory) {
-    if (directory.empty()) return;
-    std::error_code error;
-    before_ = fs::current_path(error);
-    if (!error) fs::current_path(directory, error);
-    if (error) throw InputError(printable(directory, 500) + ": " + error.message());
-  }
-  ~InDirectory() {
-    std::error_code error;
-    if (!before_.empty()) fs::current_path(before_, error);
-  }
-  InDirectory(const InDirectory&) = delete;
-  InDirectory& operator=(const InDirectory&) = delete;
-
- private:
-  fs::path before_;
-};
-
 // Options of the run that the command trains, read where mpirun starts it.
 run::Options options_of(const std::vector<std::string>& command) {
   const std::span<const std::string> words = std::span(command).subspan(train_word(command));
@@ -89,10 +68,12 @@ run::Options options_of(const std::vector<std::string>& command) {
     throw InputError(
         "the command does not train a run file; expected penstock supervise -- [mpirun ...] penstock train "
         "RUN.toml ...");
-  const std::string asked = directory_asked(command);
-  const InDirectory there(asked);
-  run::Options options = run::read_options(words[file], keys_among(words));
-  if (!asked.empty()) options.output.dir = fs::absolute(options.output.dir).string();
+  const fs::path there = directory_asked(command);
+  std::error_code error;
+  if (!there.empty() && !fs::is_directory(there, error))
+    throw InputError(printable(there.string(), 500) + ": is not a directory");
+  run::Options options = run::read_options((there / words[file]).string(), keys_among(words));
+  options.output.dir = (there / options.output.dir).string();
   return options;
 }
 

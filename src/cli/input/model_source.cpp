@@ -69,8 +69,6 @@ void describe_by_run_file(const std::string& path, model::Shape& shape, files::C
   extras.padding_token = files::kPadding;
 }
 
-bool is_run_file(const std::string& path) { return fs::path(path).extension() == ".toml"; }
-
 std::string require_description(const std::string& path) {
   if (std::string found = description_of(path); !found.empty()) return found;
   throw InputError(printable(path, 500) +
@@ -78,6 +76,8 @@ std::string require_description(const std::string& path) {
 }
 
 }  // namespace
+
+bool is_run_file(const std::string& description) { return fs::path(description).extension() == ".toml"; }
 
 std::string description_of(const std::string& path) {
   std::error_code error;

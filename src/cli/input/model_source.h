@@ -22,6 +22,9 @@ struct ModelSource {
 // folder; empty if there is none.
 std::string description_of(const std::string& path);
 
+// Whether such a file is a run file, not a config.json.
+bool is_run_file(const std::string& description);
+
 // The shape that such a file gives. Throws InputError naming the file or the option.
 model::Shape shape_in(const std::string& description);
 

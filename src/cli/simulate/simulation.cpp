@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/agree.h"
 #include "cli/automatic_threads.h"
 #include "cli/data/choices.h"
 #include "cli/input/measured_run.h"
@@ -198,20 +199,10 @@ run::Run of_step(run::Run run, std::int64_t step) {
   return run;
 }
 
-// What train says of a run that can be simulated only.
-std::string refusal_of_train(const run::Run& run) {
-  try {
-    train::require_trainable(run);
-  } catch (const InputError& refusal) {
-    return refusal.what();
-  }
-  return {};
-}
-
 Words notes_of(const run::Run& run, double expert_load) {
   Words notes;
-  if (const std::string refusal = refusal_of_train(run); !refusal.empty())
-    notes.push_back("train refuses this run: " + refusal);
+  if (const Refusal refusal = refusal_of([&] { train::require_trainable(run); }))
+    notes.push_back("train refuses this run: " + refusal.text);
   if (run.options.moe.skew > 0 && expert_load == 1)
     notes.push_back(std::string("an even load is assumed, not that of moe.skew") +
                     (run.mesh.expert > 1 ? "; --expert-load gives the busiest rank more rows" : ""));

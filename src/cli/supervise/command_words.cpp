@@ -21,11 +21,6 @@ constexpr std::string_view kOneValue =
     " personality ppr prefix preload-files rank-by rankfile report-events report-pid report-uri"
     " rf runtime-options stdin timeout tune wd wdir with-ft x xml-file xterm ";
 
-template <class List>
-bool is_among(std::string_view word, const List& list) {
-  return std::ranges::find(list, word) != list.end();
-}
-
 std::string name_of_file(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
 std::string_view without_dashes(std::string_view option) {
@@ -41,8 +36,12 @@ std::size_t values_after(std::string_view option) {
 
 }  // namespace
 
+bool is_one_of(std::string_view word, std::span<const std::string_view> list) {
+  return std::ranges::find(list, word) != list.end();
+}
+
 bool starts_mpirun(const CommandWords& command) {
-  return !command.empty() && is_among(name_of_file(command.front()), kLaunchers);
+  return !command.empty() && is_one_of(name_of_file(command.front()), kLaunchers);
 }
 
 std::size_t program_of_mpirun(const CommandWords& command) {
@@ -53,7 +52,7 @@ std::size_t program_of_mpirun(const CommandWords& command) {
 
 std::size_t train_word(const CommandWords& command) {
   for (std::size_t i = 1; i < command.size(); ++i) {
-    if (command[i] == "train" && is_among(name_of_file(command[i - 1]), kPrograms)) return i;
+    if (command[i] == "train" && is_one_of(name_of_file(command[i - 1]), kPrograms)) return i;
   }
   return static_cast<std::size_t>(std::ranges::find(command, "train") - command.begin());
 }

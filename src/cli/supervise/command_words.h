@@ -3,12 +3,16 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace penstock::cli {
 
 using CommandWords = std::vector<std::string>;
+
+bool is_one_of(std::string_view word, std::span<const std::string_view> list);
 
 // Whether the command's first word is Open MPI's launcher.
 bool starts_mpirun(const CommandWords& command);

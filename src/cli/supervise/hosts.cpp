@@ -54,11 +54,6 @@ constexpr std::array<Reach, 8> kReach{{{"mca", 2},
                                        {"launch-agent", 1},
                                        {"allow-run-as-root", 0}}};
 
-template <class List>
-bool is_one_of(std::string_view word, const List& list) {
-  return std::ranges::find(list, word) != list.end();
-}
-
 int slots_in(const std::string& text, const std::string& origin) {
   if (text == kAllSlots) return 0;  // not given
   const auto slots = parse_integer(text);

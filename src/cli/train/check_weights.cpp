@@ -26,10 +26,6 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kSampledTensors = 256, kSampledBytes = 4096;  // upper bounds; bytes are per tensor
 
-bool is_run_file(const std::string& description) {
-  return fs::path(description).filename() == files::kRunFile;
-}
-
 // The model of the run, or of the config.json, that the weights are from. A run.toml in a folder that is no
 // run's says nothing of other files there; nor does one that is damaged.
 std::optional<model::Shape> shape_of_source(const std::string& description) {

@@ -109,9 +109,15 @@ Bytes copies_on_host(const run::Run& run, int ranks) {
   return own + kept_for_others(run, ranks);
 }
 
+std::filesystem::path folder_of_copies(const run::TrainOptions& train) {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::absolute(train.buddy_dir, error).lexically_normal();
+  return folder.has_filename() ? folder : folder.parent_path();
+}
+
 std::optional<Bytes> free_for_copies(const run::TrainOptions& train, Bytes copies) {
   std::error_code error;
-  std::filesystem::path folder = std::filesystem::absolute(train.buddy_dir, error).lexically_normal();
+  std::filesystem::path folder = folder_of_copies(train);
   if (!std::filesystem::exists(folder, error)) folder = folder.parent_path();
   const std::filesystem::space_info space = std::filesystem::space(folder, error);
   if (error || space.capacity == 0) return {};

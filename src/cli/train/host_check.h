@@ -2,6 +2,7 @@
 // Checks that a run's predicted memory is free on this host and on its GPUs.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 
 #include "profile/host_memory.h"
@@ -22,6 +23,9 @@ void require_host_memory(const run::Run& run, int ranks, Bytes free, int on_gpu 
 
 // Bytes of the copies in train.buddy_dir that a host with the `ranks` ranks that need most keeps.
 Bytes copies_on_host(const run::Run& run, int ranks);
+
+// train.buddy_dir as an absolute path without a last separator.
+std::filesystem::path folder_of_copies(const run::TrainOptions& train);
 
 // Bytes free in the file system of train.buddy_dir, or of the folder that it will be made in, for a start
 // that releases `copies` bytes there; empty if unknown or without a limit of its own.

@@ -66,8 +66,7 @@ void check_offload(const run::Run& run) {
 void check_buddy_directory(const run::TrainOptions& train) {
   if (train.buddy_every == 0) return;
   std::error_code error;
-  std::filesystem::path folder = std::filesystem::absolute(train.buddy_dir, error).lexically_normal();
-  if (!folder.has_filename()) folder = folder.parent_path();
+  const std::filesystem::path folder = folder_of_copies(train);
   const bool there = std::filesystem::exists(folder, error);
   if (!std::filesystem::is_directory(there ? folder : folder.parent_path(), error))
     throw InputError("train.buddy_dir = " + json_quote(train.buddy_dir) +
