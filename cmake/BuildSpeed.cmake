@@ -27,14 +27,6 @@ if(PENSTOCK_LINKS_WITH_MOLD)
   add_link_options(-fuse-ld=mold)
 endif()
 
-# GCC collects its garbage whenever its memory has grown by 30 to 100 %; later takes an eighth less time and 0.1 to 0.3 GB more.
-cmake_host_system_information(RESULT memory_mib QUERY TOTAL_PHYSICAL_MEMORY)
-cmake_host_system_information(RESULT jobs QUERY NUMBER_OF_LOGICAL_CORES)
-math(EXPR memory_of_job "${memory_mib} / ${jobs}")
-if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND memory_of_job GREATER 3000)
-  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:--param ggc-min-heapsize=1000000 --param ggc-min-expand=300>")
-endif()
-
 # GCC collects garbage whenever its memory has grown by 30 to 100 %. Collecting later takes 0.1 to 0.3 GB more per job and about a
 # tenth less time.
 cmake_host_system_information(RESULT memory_mib QUERY TOTAL_PHYSICAL_MEMORY)
