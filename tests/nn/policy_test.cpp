@@ -144,12 +144,15 @@ void expect_same_results(const LayerResult& got, const LayerResult& wanted, cons
     expect_same_bits(got.operands[i], wanted.operands[i], what + ", operand " + std::to_string(i));
 }
 
-void expect_every_set_gives_the_bits_of_none(TestLayer& layer) {
+// Every third of the legal sets, from the one at `first` on.
+void expect_sets_give_the_bits_of_none(TestLayer& layer, std::size_t first) {
   const at::Tensor x = random_tensor({2, 7, 24}, layer.type, 1);
   const at::Tensor grad = random_tensor({2, 7, 24}, layer.type, 2);
   const LayerResult none = run_layer(layer, x, grad, {4, 3});
   const reference::Weights gradients = layer.gradients();
-  for (const KeepSet keep : legal_sets()) {
+  const std::vector<KeepSet> sets = legal_sets();
+  for (std::size_t i = first; i < sets.size(); i += 3) {
+    const KeepSet keep = sets[i];
     layer.zero_gradients();
     const LayerResult got = run_layer(layer, x, grad, {4, 3}, [&](SlicesOfRecords& slices) {
       for (nn::LayerRecord& record : slices[0]) drop_unless(keep.with(SavedTensor::KeyValue), record);
@@ -161,12 +164,14 @@ void expect_every_set_gives_the_bits_of_none(TestLayer& layer) {
   }
 }
 
+// Every set in every precision and in every number of shards, in three of their nine pairs.
 TEST(PolicyLayer, FormsWhateverIsMissingWithTheSameBitsInAnyNumberOfShards) {
-  for (const Precision precision : kAll) {
-    for (const int shards : {1, 2, 4}) {
-      SCOPED_TRACE(std::to_string(shards) + " shards");
-      TestLayer layer(shape(), precision, shards);
-      expect_every_set_gives_the_bits_of_none(layer);
+  constexpr int kShards[] = {1, 2, 4};
+  for (std::size_t i = 0; i < std::size(kAll); ++i) {
+    for (std::size_t j = 0; j < std::size(kShards); ++j) {
+      SCOPED_TRACE(std::to_string(kShards[j]) + " shards");
+      TestLayer layer(shape(), kAll[i], kShards[j]);
+      expect_sets_give_the_bits_of_none(layer, (i + j) % 3);
     }
   }
 }
