@@ -27,6 +27,20 @@ void append(std::vector<int>& values, const std::vector<int>& more) {
   values.erase(std::ranges::unique(values).begin(), values.end());
 }
 
+// Adds to each value that does not divide `whole` the divisor with the nearest ratio to it.
+std::vector<int> with_nearest_divisors(std::vector<int> values, std::int64_t whole) {
+  const std::vector<int> possible = divisors(whole);
+  std::vector<int> nearest;
+  for (const int value : values) {
+    const auto apart = [value](int divisor) {
+      return std::max(divisor, value) / static_cast<double>(std::min(divisor, value));
+    };
+    if (whole % value != 0) nearest.push_back(*std::ranges::min_element(possible, {}, apart));
+  }
+  append(values, nearest);
+  return values;
+}
+
 std::vector<int> wanted_or(const std::vector<int>& wanted, std::vector<int> all) {
   return wanted.empty() ? all : wanted;
 }
@@ -61,14 +75,21 @@ std::vector<int> chunks_to_try(const Workload& workload, const mesh::Mesh& mesh,
   return wanted_or(space.chunks, std::move(chunks));
 }
 
-std::vector<int> slices_to_try(const mesh::Mesh& mesh, const SearchSpace& space) {
+std::vector<int> slices_to_try(const Workload& workload, const mesh::Mesh& mesh, const SearchSpace& space) {
+  if (!space.slices.empty()) return space.slices;
   std::vector<int> slices{1, 2, 4, 8, 16, 32, 64, 128, 256};
   append(slices, {mesh.pipeline, 2 * mesh.pipeline, 4 * mesh.pipeline});
-  return wanted_or(space.slices, std::move(slices));
+  const std::int64_t parts = mesh.context == 1 ? 1 : 2 * mesh.context;
+  return with_nearest_divisors(std::move(slices), std::max<std::int64_t>(1, workload.seq_len / parts));
 }
 
-std::vector<int> micro_batches_to_try(const SearchSpace& space) {
-  return wanted_or(space.micro_batch, {1, 2, 4, 8});
+std::vector<int> micro_batches_to_try(const Workload& workload, const mesh::Mesh& mesh,
+                                      const SearchSpace& space) {
+  if (!space.micro_batch.empty()) return space.micro_batch;
+  std::vector<int> sizes{1, 2, 4, 8};
+  while (2 * sizes.back() * workload.seq_len <= kShortTokens) sizes.push_back(2 * sizes.back());
+  return with_nearest_divisors(std::move(sizes),
+                               std::max<std::int64_t>(1, workload.global_batch / mesh.replicas()));
 }
 
 }  // namespace penstock::plan

@@ -25,6 +25,38 @@ std::int64_t share_of(std::int64_t more, int rank, int devices) {
   return more > rank ? (more - rank - 1) / devices + 1 : 0;
 }
 
+// How many of `more` layers, one for a stage, a device gets besides those that all stages have, if each goes
+// to the device with the least time so far, then to the first stage (level_layers). Tensor ranks exchange
+// embeddings, so that the first stage takes a little longer than others and comes last. `ahead`: by how many
+// layers the device of the last stage, whose output layer counts as some, is ahead at first.
+std::int64_t levelled_share(const Layout& layout, std::int64_t more, double ahead, int rank) {
+  const int p = layout.mesh.pipeline, v = layout.chunks, end = last_device(layout);
+  const bool back = is_v_shaped(layout.schedule), first_is_last = layout.mesh.tensor > 1;
+  std::int64_t own = 0;
+  const auto give = [&](std::int64_t devices, int place) {  // one each; `place`: of the rank among them
+    const std::int64_t given = std::min(more, devices);
+    own += place >= 0 && place < given;
+    more -= given;
+  };
+  int left_of_end = back ? (first_is_last ? 0 : 1) : v - 1;  // stages but the last
+  const auto give_end = [&] { --left_of_end, ahead += 1, give(1, rank == end ? 0 : -1); };
+  const auto give_first = [&] { give(1, rank == 0 ? 0 : -1); };
+  for (int round = 0; round < v; ++round) {
+    while (left_of_end > 0 && (ahead < round || (back && ahead == round))) give_end();
+    if (back) {
+      give(p - 1, round == 0 ? rank - 1 : p - 1 - rank);
+    } else if (first_is_last) {
+      give(p - 2, rank - 1);
+      if (round < v - 1) give_first();
+    } else {
+      give(p - 1, rank);
+    }
+  }
+  while (left_of_end > 0) give_end();
+  give_first();
+  return own;
+}
+
 std::int64_t layers_of_stage(const Workload& workload, const Layout& layout, std::int64_t stage) {
   const auto [first, last] = *layout.ends;
   const std::int64_t stages = stages_of(layout), all = workload.model.shape.layers + first + last;
@@ -71,10 +103,9 @@ std::int64_t device_layers(const Workload& workload, const Layout& layout, int r
   const int p = layout.mesh.pipeline, v = layout.chunks, end = last_device(layout);
   const std::int64_t own = rank == end ? split.each * (v - 1) + split.last : split.each * v;
   if (p == 1) return workload.model.shape.layers;
-  if (layout.output > 0) {  // the last stage's device gets extra layers only after all others
-    const std::int64_t others = std::min<std::int64_t>(split.more, stages_of(layout) - v);
-    if (rank == end) return own + split.more - others;
-    return own + share_of(others, rank - (end < rank ? 1 : 0), p - 1);
+  if (layout.output > 0) {
+    const double ahead = static_cast<double>(split.last - split.each) + layout.output;
+    return own + levelled_share(layout, split.more, ahead, rank);
   }
   if (!is_v_shaped(layout.schedule)) return own + share_of(split.more, rank, p);
   return own + (rank < split.more ? 1 : 0) + (2 * p - 1 - rank < split.more ? 1 : 0);

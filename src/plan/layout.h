@@ -120,8 +120,7 @@ inline int last_device(const Layout& layout) {
 }
 
 // Layers of the heaviest stage, and of all stages of a device, by the layout's `output` or `ends`. Need at
-// least one layer per stage. device_layers is close to the run's split, which breaks ties between stages by
-// device load.
+// least one layer per stage.
 std::int64_t chunk_layers(const Workload& workload, const Layout& layout);
 std::int64_t device_layers(const Workload& workload, const Layout& layout, int rank);
 

@@ -55,28 +55,36 @@ model::MemoryTable layout_memory(const Workload& workload, const Layout& layout)
 
 namespace {
 
-// Ranks between two that are checked.
-int step_of_ranks(const Layout& layout) { return layout.ends ? 1 : std::max(1, layout.mesh.pipeline - 1); }
+struct LoadOfRank {
+  int rank = 0;
+  DeviceLoad load;
+};
 
-std::vector<DeviceLoad> checked_loads(const Workload& workload, const Layout& layout,
+bool is_checked(const Layout& layout, int rank) {
+  const int last = layout.mesh.pipeline - 1;
+  return layout.ends || rank == 0 || rank == last || (rank == 1 && is_v_shaped(layout.schedule));
+}
+
+std::vector<LoadOfRank> checked_loads(const Workload& workload, const Layout& layout,
                                       std::optional<Bytes> temporary) {
   const Bytes bytes = temporary ? *temporary : temporary_bytes(workload, layout);
-  std::vector<DeviceLoad> loads;
-  for (int rank = 0; rank < layout.mesh.pipeline; rank += step_of_ranks(layout))
-    loads.push_back(device_load(workload, layout, rank, bytes));
+  std::vector<LoadOfRank> loads;
+  for (int rank = 0; rank < layout.mesh.pipeline; ++rank) {
+    if (is_checked(layout, rank)) loads.push_back({rank, device_load(workload, layout, rank, bytes)});
+  }
   return loads;
 }
 
 FittedMemory memory_of(const Workload& workload, const Layout& layout, double limit,
-                       const std::vector<DeviceLoad>& loads) {
+                       const std::vector<LoadOfRank>& loads) {
   FittedMemory fitted;
   fitted.offload = layout.offload;
-  for (std::size_t i = 0; i < loads.size(); ++i) {
-    const model::MemoryPeaks memory = device_memory(workload, layout, loads[i]);
+  for (const auto& [rank, load] : loads) {
+    const model::MemoryPeaks memory = device_memory(workload, layout, load);
     fitted.host = std::max(fitted.host, memory.host);
-    if (i == 0 || memory.total() > fitted.fullest.total()) {
+    if (rank == 0 || memory.total() > fitted.fullest.total()) {
       fitted.fullest = memory;
-      fitted.rank = static_cast<int>(i) * step_of_ranks(layout);
+      fitted.rank = rank;
     }
   }
   fitted.fits = static_cast<double>(fitted.fullest.total()) <= limit;
@@ -92,10 +100,10 @@ FittedMemory fit_memory(const Workload& workload, const Layout& layout, double l
 
 FittedMemory fit_with_least_offload(const Workload& workload, Layout layout, double limit,
                                     std::optional<Bytes> temporary) {
-  const std::vector<DeviceLoad> loads = checked_loads(workload, layout, temporary);
+  const std::vector<LoadOfRank> loads = checked_loads(workload, layout, temporary);
   layout.offload = 0;
   double share = 0;
-  for (const DeviceLoad& load : loads) {
+  for (const auto& [rank, load] : loads) {
     const double missing = static_cast<double>(device_memory(workload, layout, load).total()) - limit;
     if (missing > 0) share = std::max(share, missing / std::max(1.0, reduction(workload, layout, load)));
   }

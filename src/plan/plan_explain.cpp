@@ -71,13 +71,17 @@ std::string hosts_of(const Workload& workload, const Cluster& cluster, const Can
 std::string larger_devices(const Workload& workload, const Cluster& cluster, const Candidate& candidate,
                            double needed) {
   Cluster larger = cluster;
-  const bool limited = needed <= cluster.hardware.usable_bytes();
-  sim::Device& device = larger.hardware.device;
-  const double reserved = limited ? 0 : device.reserved_gb;
-  const double gigabytes_needed = std::ceil(needed / 1e9 + reserved);
-  if (!limited) device.memory_gb = gigabytes_needed;  // on a CPU, it is the host's too
-  const std::string size = number(gigabytes_needed, 0) + " GB";
-  const std::string text = limited ? "memory.limit = \"" + size + "\"" : "devices of " + size;
+  const double usable = cluster.hardware.usable_bytes();
+  const auto size = [](double gigabytes) { return number(std::ceil(gigabytes), 0) + " GB"; };
+  std::vector<std::string> changes;
+  if (needed > usable && cluster.limit <= usable) {
+    sim::Device& device = larger.hardware.device;
+    device.memory_gb = std::ceil(needed / 1e9 + device.reserved_gb);  // on a CPU, it is the host's too
+    changes.push_back("devices of " + size(device.memory_gb));
+  }
+  if (changes.empty() || cluster.limit < usable)
+    changes.push_back("memory.limit = \"" + size(needed / 1e9) + "\"");
+  const std::string text = join(changes, " and ");
   return host_holds(workload, larger, candidate) ? text
                                                  : text + " and " + hosts_of(workload, cluster, candidate);
 }

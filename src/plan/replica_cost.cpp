@@ -105,16 +105,19 @@ Seconds over_replicas(const LayoutCase& c, double dense, double experts, double 
   return seconds;
 }
 
-// The part of the chunks' passes that overlaps compute. On the first device, which begins first and ends
-// last, the weights of a chunk are gathered while a turn of the chunk before it runs forward, and its
-// gradients are summed while a turn of the chunk before it runs backward; one pass has nothing beside it. A
-// V's two chunks begin and end at about the same time. `slot`: of one slice-chunk.
-Seconds hidden(const LayoutCase& c, const Parameters& count, double bytes, Seconds slot) {
-  const double chunks = c.layout.chunks;
-  if (!c.engine.exact || is_v_shaped(c.layout.schedule)) return 0;
-  const Seconds chunk = over_replicas(c, count.dense_layers / chunks, count.experts / chunks, bytes);
+// The part of the chunks' passes, one each, that does not overlap compute. On the first device, which begins
+// first and ends last, the weights of a chunk are gathered while a turn of the chunk before it runs forward,
+// and its gradients are summed while a turn of the chunk before it runs backward; one pass, here with the
+// vocabulary's, has nothing beside it. A V's two chunks begin and end at about the same time. `slot`: of one
+// slice-chunk.
+Seconds exposed_passes(const LayoutCase& c, const Parameters& count, double bytes, Seconds slot) {
+  if (bytes == 0) return 0;
+  const double chunks = is_v_shaped(c.layout.schedule) ? 1 : c.layout.chunks;
+  const double dense = count.dense_layers / chunks, experts = count.experts / chunks;
   const int turn = slices_of_turn(c.layout.schedule, pipeline_shape(c.workload, c.layout));
-  return (chunks - 1) * std::min(chunk, std::max(turn, c.layout.mesh.pipeline) * slot);
+  const Seconds beside = std::max(turn, c.layout.mesh.pipeline) * slot;
+  return over_replicas(c, dense + count.vocabulary, experts, bytes) +
+         (chunks - 1) * std::max(0.0, over_replicas(c, dense, experts, bytes) - beside);
 }
 
 }  // namespace
@@ -141,8 +144,9 @@ Seconds gradients_of_step(const LayoutCase& c, Seconds forward, Seconds backward
   const Parameters count = local_parameters(c);
   const bool shards = c.engine.shards_optimizer && c.layout.sharded.group != 1;
   const double sums = (shards ? 1 : 2) * c.engine.gradient_bytes, gathers = shards ? c.number_bytes() : 0;
-  const Seconds seconds = over_replicas(c, count.dense(), count.experts, sums + gathers) -
-                          hidden(c, count, sums, backward) - hidden(c, count, gathers, forward);
+  const Seconds seconds =
+      c.engine.exact ? exposed_passes(c, count, sums, backward) + exposed_passes(c, count, gathers, forward)
+                     : over_replicas(c, count.dense(), count.experts, sums + gathers);
   return c.engine.gradient_exposed * seconds + tied_sum(c);
 }
 

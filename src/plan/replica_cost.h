@@ -24,8 +24,8 @@ struct LayoutCase {
   double number_bytes() const { return as_double(model::element_size(workload.precision)); }
 };
 
-// The exposed part of sums over replicas, and of gathers of updated weights, given the forward and backward of
-// one slice-chunk.
+// The exposed part of sums over replicas, and of gathers of updated weights, given the forward and backward
+// of one slice-chunk.
 Seconds gradients_of_step(const LayoutCase& c, Seconds forward, Seconds backward);
 
 // ... where weights are sharded as well, and gathered layer by layer. `compute`: of the step.

@@ -118,8 +118,8 @@ class Worker {
 
 void Worker::visit(const mesh::Mesh& mesh) {
   const auto chunks = chunks_to_try(workload_, mesh, space_);
-  const auto slices = slices_to_try(mesh, space_);
-  const auto micro_batches = micro_batches_to_try(space_);
+  const auto slices = slices_to_try(workload_, mesh, space_);
+  const auto micro_batches = micro_batches_to_try(workload_, mesh, space_);
   const auto inner =
       static_cast<std::int64_t>(space_.schedules.size() * chunks.size() * slices.size()) * option_count();
   if (const auto why =

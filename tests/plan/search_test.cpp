@@ -135,6 +135,31 @@ TEST(Search, ASequenceHasTwoPiecesForEachContextRankAsItsRunHas) {
   EXPECT_EQ(why_no_run(even, layout), "");
 }
 
+TEST(Search, SizesThatDoNotDivideHaveTheNearestThatDoBesideThem) {
+  const auto has = [](const std::vector<int>& sizes, const std::vector<int>& wanted) {
+    return std::ranges::includes(sizes, wanted);
+  };
+  Workload w = workload("llama3-8b", 98415, 9);  // 3^9 · 5 tokens
+  EXPECT_TRUE(has(slices_to_try(w, {.pipeline = 8}, {}), {1, 3, 5, 9, 15, 27, 81, 135, 243}));
+  EXPECT_TRUE(has(micro_batches_to_try(w, {}, {}), {1, 3, 9}));
+  w = workload("llama3-8b", 49152, 9);  // 2^14 · 3
+  EXPECT_TRUE(has(slices_to_try(w, {.context = 3}, {}), {1, 2, 4, 8})) << "of 8192 tokens, as before";
+  SearchSpace space;
+  space.slices = {7};
+  space.micro_batch = {5};
+  EXPECT_EQ(slices_to_try(w, {}, space), space.slices) << "as asked";
+  EXPECT_EQ(micro_batches_to_try(w, {}, space), space.micro_batch);
+}
+
+TEST(Search, ShortSequencesHaveLargerMicroBatches) {
+  const auto largest = [](std::int64_t seq_len) {
+    return micro_batches_to_try(workload("llama2-7b", seq_len, 1024), {}, {}).back();
+  };
+  EXPECT_EQ(largest(256), 64);
+  EXPECT_EQ(largest(1024), 16);
+  EXPECT_EQ(largest(131072), 8);
+}
+
 TEST(Search, ANearestMissNamesItsLargestCategoryAndWhatWouldMakeItFit) {
   Plan plan{workload("llama-175b", 131072, 8), cluster(8), {}};
   plan.result = search(plan.workload, plan.cluster, {});
@@ -142,6 +167,24 @@ TEST(Search, ANearestMissNamesItsLargestCategoryAndWhatWouldMakeItFit) {
   const std::string text = print_nearest_miss(plan);
   EXPECT_NE(text.find("optimizer"), std::string::npos) << text;
   EXPECT_NE(text.find("devices of"), std::string::npos) << text;
+  EXPECT_EQ(text.find("memory.limit"), std::string::npos) << text;
+}
+
+// A limit that was asked for holds on larger devices, too.
+TEST(Search, AMissByALimitNamesTheLimitAndWhereItMustTheDevices) {
+  const auto told = [](const char* model, double gigabytes) {
+    Plan plan{workload(model, 4096, 8), cluster(8), {}};
+    plan.cluster.limit = gigabytes * 1e9;
+    SearchSpace space;
+    space.schedules = {ScheduleKind::OneFOneB};
+    plan.result = search(plan.workload, plan.cluster, space);
+    return print_nearest_miss(plan);
+  };
+  const std::string fits_the_devices = told("llama-7b", 2), larger = told("llama-175b", 60);
+  EXPECT_NE(fits_the_devices.find("memory.limit = \""), std::string::npos) << fits_the_devices;
+  EXPECT_EQ(fits_the_devices.find("devices of"), std::string::npos) << fits_the_devices;
+  EXPECT_NE(larger.find("devices of"), std::string::npos) << larger;
+  EXPECT_NE(larger.find(" GB and memory.limit = \""), std::string::npos) << larger;
 }
 
 TEST(Search, WhereNothingCanBeRunTheMainConstraintIsNamedWithItsLegalValues) {

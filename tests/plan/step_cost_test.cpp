@@ -193,6 +193,23 @@ TEST(StepCost, TermsAddUpToTheStepAndNoneIsNegative) {
   }
 }
 
+// Where latencies are most of it, a pass for each chunk costs more than one pass over all of them.
+TEST(StepCost, GradientSumsOfManyReplicasAndChunksAreOfAtLeastOnePass) {
+  const Workload w = workload("llama2-7b", 4096, 4096);
+  const sim::Hardware hardware = read_hardware("h800");
+  for (const int replicas : {2, 64, 1024, 2048}) {
+    Seconds before = 0;
+    for (const int chunks : {16, 8, 4, 2, 1}) {
+      const Layout layout{
+          .mesh = {.data = replicas, .pipeline = 2}, .schedule = ScheduleKind::Interleaved, .chunks = chunks};
+      const Seconds gradients = step_cost(w, layout, hardware, sim::kPenstock).gradients;
+      EXPECT_GT(gradients, 0) << replicas << " replicas, " << chunks << " chunks";
+      if (replicas == 2) EXPECT_GE(gradients, before) << "less of it overlaps";
+      before = gradients;
+    }
+  }
+}
+
 TEST(StepCost, FullRecomputationOfOurOwnFormsWhatIsMissingAloneAndThatOfOthersAllAgain) {
   const Workload w = workload("llama-7b", 8192, 8);
   const Layout layout{.keep = model::keep_of(model::Policy::Full)};

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "failure.h"
 #include "sim/costs/collectives.h"
 #include "sim/costs/kernel_cost.h"
 #include "sim/hardware_files.h"
@@ -133,15 +134,14 @@ TEST(CudnnRates, AreAllThatH800CudnnChanges) {
                    "measured.earlier_attention_tflops", "measured.earlier_attention_backward_tflops"}));
 }
 
-TEST(Hardware, ARateOfZeroIsNotSaidToBeMissingAlone) {
+TEST(Hardware, ARateOfZeroIsNotSaidToBeMissingAloneAndOneNearZeroIsRefused) {
   Hardware hardware = read_hardware("h800");
-  hardware.device.bf16_tflops = 0;
-  try {
-    validate(hardware, "x.toml");
-    FAIL() << "accepted";
-  } catch (const InputError& error) {
-    EXPECT_EQ(std::string(error.what()), "x.toml: device.bf16_tflops is missing or 0; it must be positive");
-  }
+  const auto refused = [&](double rate) {
+    hardware.device.bf16_tflops = rate;
+    return failure<InputError>([&] { validate(hardware, "x.toml"); });
+  };
+  EXPECT_EQ(refused(0), "x.toml: device.bf16_tflops is missing or 0; it must be positive");
+  EXPECT_EQ(refused(1e-308), "x.toml: device.bf16_tflops is less than 1e-09");
 }
 
 TEST(CudnnRates, AreNeededWhereTheKernelsAreCudnns) {

@@ -138,8 +138,10 @@ void describe_measured(Measured& measured, OptionTable& table) {
 }
 
 void require_given(double value, const char* key, std::string_view origin) {
-  if (value > 0) return;
-  throw InputError(std::string(origin) + ": " + key + " is missing or 0; it must be positive");
+  constexpr double kLeast = 1e-9;  // with anything slower, times become infinite
+  if (value >= kLeast) return;
+  throw InputError(std::string(origin) + ": " + key +
+                   (value > 0 ? " is less than 1e-09" : " is missing or 0; it must be positive"));
 }
 
 void check_ascends(const Numbers& at, const char* key, std::string_view origin) {
