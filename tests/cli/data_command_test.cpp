@@ -92,6 +92,16 @@ TEST(DataCommand, ComparesPackingsAndCutsOfTheRunsDataOrOfAList) {
   EXPECT_NE(text.out.find("documents 400"), std::string::npos) << text.out;
 }
 
+// Held-out tokens that are enough for one packed sample, but not for one of a stream.
+TEST(DataCommand, ReadsNothingThatIsHeldOut) {
+  const Folder folder;
+  const Ending ending =
+      run_data({"data", run_file(folder), "--hardware", "assumed", "--data.mask", "documents",
+                "--data.packing", "best_fit", "--data.validation_fraction", "0.005"});
+  EXPECT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_NE(ending.out.find("concat"), std::string::npos) << ending.out;
+}
+
 TEST(DataCommand, HoldsNoDocumentOfAListOut) {
   const Folder folder;
   const std::string file = run_file(folder);

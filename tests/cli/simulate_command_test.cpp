@@ -255,6 +255,12 @@ TEST(SimulateCommand, SaysWhichMixturesTrainRefusesAndWhichLoadItAssumes) {
        "train refuses this run: moe.balance_over = \"step\" needs all forwards");
   says({"--moe.skew", "1"}, "an even load is assumed, not that of moe.skew; --expert-load gives");
   EXPECT_EQ(mixture({"--moe.skew", "1", "--expert-load", "1.5"}).find("even load"), std::string::npos);
+  const auto notes = [&](const Json& of) { return of["notes"].dump(); };
+  EXPECT_NE(notes(Json::parse(mixture({"--json", "--moe.skew", "1"}))).find("even load"), std::string::npos);
+  EXPECT_EQ(notes(Json::parse(mixture({"--json"}))), "[]");
+  const Json swept = Json::parse(mixture({"--json", "--sweep", "moe.rows_limit=5,0"}));
+  EXPECT_NE(notes(swept["rows"][0]).find("train refuses this run"), std::string::npos) << swept;
+  EXPECT_EQ(notes(swept["rows"][1]), "[]");
 }
 
 // Where replicas share their weights out, gathered weights and gradients are of a device's peak.

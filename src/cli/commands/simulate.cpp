@@ -44,12 +44,13 @@ void print_for_people(const Simulated& simulated) {
             << sim::to_comparison(step.result, simulated.result);
 }
 
-// The result for a run file has the extra key "speeds"; for a run directory "measured", with the same keys
-// inside.
+// The result for a run file has the extra keys "speeds" and "notes"; for a run directory "measured", with the
+// same keys inside.
 std::string json_of(const Simulated& simulated) {
   std::string json = sim::to_json(simulated.result);
   json.erase(json.rfind('}'));
-  if (!simulated.speeds.origin.empty()) json += ",\"speeds\":" + to_json(simulated.speeds);
+  if (!simulated.speeds.origin.empty())
+    json += ",\"speeds\":" + to_json(simulated.speeds) + ",\"notes\":" + json_quote_all(simulated.notes);
   if (!simulated.measured.empty())
     json += ",\"measured\":" + sim::to_json(simulated.measured[simulated.typical].result);
   return json + "}";

@@ -85,7 +85,8 @@ train::TokenData open_data(const run::Run& run, std::span<const Tokens> lengths)
           run.shape().vocab,
           {.work = run::token_work(options),
            .replicas = options.numerics.replicas,
-           .trims = options.schedule.slice_tokens > 0},
+           .trims = options.schedule.slice_tokens > 0,
+           .evaluates = false},
           lengths.empty() ? nullptr : train::tokens_of_lengths(lengths)};
 }
 

@@ -228,7 +228,9 @@ std::string to_json(const Sweep& sweep) {
             ",\"span_bubble_fraction\":" + exact_number(row.span_bubble_fraction) +
             ",\"peak_in_flight\":" + std::to_string(row.peak_in_flight) +
             ",\"peak_in_flight_micro_batches\":" + exact_number(row.micro_batches) +
-            ",\"peak_bytes\":" + std::to_string(row.peak_bytes) + "}";
+            ",\"peak_bytes\":" + std::to_string(row.peak_bytes);
+    if (!sweep.speeds.origin.empty()) json += ",\"notes\":" + json_quote_all(row.notes);
+    json += "}";
   }
   json += "\n]";
   if (!sweep.speeds.origin.empty()) json += ",\"speeds\":" + to_json(sweep.speeds);

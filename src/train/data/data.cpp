@@ -62,10 +62,10 @@ TokenData::TokenData(const run::DataOptions& data, const run::TrainOptions& trai
           "data.text is missing; name a text file, or data.megatron");
   std::vector<Stretch> training, held_out;
   const auto take = [&](const Named& named) {
-    take_parts(named,
-               data.split.empty() ? ends_by_fraction(named.source.size(), data.validation_fraction)
-                                  : ends_by_split(named.source, data.split),
-               cut_, training, held_out);
+    Ends ends = data.split.empty() ? ends_by_fraction(named.source.size(), data.validation_fraction)
+                                   : ends_by_split(named.source, data.split);
+    if (!balancing.evaluates) ends.held_out_by.clear();
+    take_parts(named, ends, cut_, training, held_out);
   };
   if (source) {
     sources_.push_back(std::move(source));

@@ -35,6 +35,7 @@ class TokenData {
     model::TokenWork work;      // for data.packing = "balanced"
     std::int64_t replicas = 1;  // replicas that split a batch: numerics.replicas
     bool trims = false;         // training micro-batches have one sequence, which ends with its documents
+    bool evaluates = true;      // otherwise no documents that are held out are read
   };
   // Maps the files, in a time independent of their size; of Megatron files reads the first batch and those of
   // an evaluation. `source`: used instead of the files that `data` names. Throws InputError naming the file
