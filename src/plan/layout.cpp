@@ -92,6 +92,17 @@ std::int64_t chunk_layers(const Workload& workload, const Layout& layout) {
   return std::max(split.last, split.each + (split.more > 0 ? 1 : 0));
 }
 
+// Extra layers go to the first device or the second first, and back in a V.
+int fullest_rank(const Workload& workload, const Layout& layout) {
+  const int p = layout.mesh.pipeline, end = last_device(layout);
+  int fullest = end == 0 ? std::min(1, p - 1) : 0;
+  for (const int rank : {1, p - 1}) {
+    if (rank >= p || rank == end) continue;
+    if (device_layers(workload, layout, rank) > device_layers(workload, layout, fullest)) fullest = rank;
+  }
+  return fullest;
+}
+
 std::int64_t device_layers(const Workload& workload, const Layout& layout, int rank) {
   if (layout.ends && layout.mesh.pipeline > 1) {
     std::int64_t layers = 0;

@@ -124,4 +124,8 @@ inline int last_device(const Layout& layout) {
 std::int64_t chunk_layers(const Workload& workload, const Layout& layout);
 std::int64_t device_layers(const Workload& workload, const Layout& layout, int rank);
 
+// The first of the devices without the last stage that have most layers; 0 for a single device. Needs
+// even stages but for that one: layout.ends may give more to a device in the middle.
+int fullest_rank(const Workload& workload, const Layout& layout);
+
 }  // namespace penstock::plan

@@ -60,17 +60,14 @@ struct LoadOfRank {
   DeviceLoad load;
 };
 
-bool is_checked(const Layout& layout, int rank) {
-  const int last = layout.mesh.pipeline - 1;
-  return layout.ends || rank == 0 || rank == last || (rank == 1 && is_v_shaped(layout.schedule));
-}
-
 std::vector<LoadOfRank> checked_loads(const Workload& workload, const Layout& layout,
                                       std::optional<Bytes> temporary) {
   const Bytes bytes = temporary ? *temporary : temporary_bytes(workload, layout);
+  const int last = layout.mesh.pipeline - 1, fullest = fullest_rank(workload, layout);
   std::vector<LoadOfRank> loads;
-  for (int rank = 0; rank < layout.mesh.pipeline; ++rank) {
-    if (is_checked(layout, rank)) loads.push_back({rank, device_load(workload, layout, rank, bytes)});
+  for (int rank = 0; rank <= last; ++rank) {
+    if (layout.ends || rank == 0 || rank == fullest || rank == last)
+      loads.push_back({rank, device_load(workload, layout, rank, bytes)});
   }
   return loads;
 }

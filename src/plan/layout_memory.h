@@ -26,9 +26,9 @@ struct FittedMemory {
   Bytes host = 0;  // largest host bytes of a device
 };
 
-// Check the first and the last device only: in-flight records decrease along the pipeline, and only the ends
-// hold embeddings. Check also the second of a V, which may have more layers than both, and all devices if
-// layout.ends splits the layers. `temporary`: temporary_bytes(), if known.
+// Check the first and the last device and the one with most layers: in-flight records decrease along the
+// pipeline, and only the ends hold embeddings. Check all devices if layout.ends splits the layers.
+// `temporary`: temporary_bytes(), if known.
 FittedMemory fit_memory(const Workload& workload, const Layout& layout, double limit,
                         std::optional<Bytes> temporary = {});
 // With the smallest α that fits in `limit`, or 1 if none does; layout.offload is not read.

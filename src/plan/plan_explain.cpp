@@ -169,8 +169,10 @@ std::string explain(const Workload& workload, const Cluster& cluster, const Cand
   const PipelineShape shape = pipeline_shape(workload, candidate.layout);
   std::string text = "  " + print_layout(candidate.layout) + ": m = " + std::to_string(shape.micro_batches) +
                      ", F = " + number(1e3 * cost.forward_slot, 3) +
-                     " ms and B = " + number(1e3 * cost.backward_slot, 3) + " ms of a slice-chunk of " +
-                     counted(chunk_layers(workload, candidate.layout), "layer") + "\n";
+                     " ms and B = " + number(1e3 * cost.backward_slot, 3) +
+                     " ms of a slice-chunk of the slowest device, with " +
+                     number(cost.slot_layers, cost.slot_layers == std::floor(cost.slot_layers) ? 0 : 2) +
+                     (cost.slot_layers == 1 ? " layer\n" : " layers\n");
   if (cluster.trainer == nullptr && workload.model.family == Family::Gpt)
     text += "  in closed form only: the model has GELU, and Penstock trains SwiGLU\n";
   Rows rows = rows_of(cost);

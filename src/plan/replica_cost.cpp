@@ -20,8 +20,9 @@ struct Parameters {
 
 Parameters local_parameters(const LayoutCase& c) {
   const auto& shape = c.shape();
-  const double layers = as_double(std::max(device_layers(c.workload, c.layout, 0),
-                                           device_layers(c.workload, c.layout, last_device(c.layout))));
+  const double layers =
+      as_double(std::max(device_layers(c.workload, c.layout, fullest_rank(c.workload, c.layout)),
+                         device_layers(c.workload, c.layout, last_device(c.layout))));
   const double mlp = layers * as_double(c.workload.model.mlp_matrices() * shape.hidden * shape.ffn);
   const double attention = as_double(model::attention_parameters(c.held()) + model::router_parameters(shape));
   const double shared = as_double(model::shared_expert_parameters(shape)) * c.t();  // not split

@@ -21,12 +21,12 @@ struct Case : LayoutCase {
   double hidden_bytes() const { return number_bytes() * tokens() / t() * as_double(shape().hidden); }
 };
 
-// Work of a device per step; devices in the middle of the pipeline have no more than those at its ends.
+// Work of a device per step.
 Seconds seconds_of(const Case& c, int rank);
 
 // The device of the last stage, or the other one with most layers if that is slower.
 int slowest_device(const Case& c) {
-  const int end = last_device(c.layout), other = c.layout.mesh.pipeline == 1 ? 0 : end == 0 ? 1 : 0;
+  const int end = last_device(c.layout), other = fullest_rank(c.workload, c.layout);
   return seconds_of(c, end) >= seconds_of(c, other) ? end : other;
 }
 
@@ -85,12 +85,21 @@ Seconds exchange_of_step(const Case& c, double layers, Seconds attention) {
          std::max(0.0, stage_transfer(c.hardware, c.layout.mesh, bytes) - attention / 3);
 }
 
+// From a stage to the next, in the mean over the pipeline: some are within a node.
+Seconds mean_transfer(const sim::Hardware& hardware, const mesh::Mesh& mesh, double bytes) {
+  Seconds sum = 0;
+  for (int rank = 1; rank < mesh.pipeline; ++rank)
+    sum += sim::message(hardware, sim::in_one_node(hardware, mesh, rank - 1, rank), bytes);
+  return sum / (mesh.pipeline - 1);
+}
+
 // Transfers that do not overlap with compute add to every slot; without sequence parallelism each also
 // gathers its t parts.
 Seconds transfers_of_step(const Case& c) {
   const auto& layout = c.layout;
   if (layout.mesh.pipeline == 1) return 0;
-  const Seconds one = stage_transfer(c.hardware, layout.mesh, c.hidden_bytes());
+  const Seconds one = c.engine.exact ? mean_transfer(c.hardware, layout.mesh, c.hidden_bytes())
+                                     : stage_transfer(c.hardware, layout.mesh, c.hidden_bytes());
   const double exposed = c.engine.pipeline_exposed * c.hardware.efficiency.pipeline_exposed;
   const PipelineShape shape = pipeline_shape(c.workload, layout);
   if (c.engine.pipeline_overlap)
@@ -109,6 +118,14 @@ Seconds copies_of_step(const Case& c, double layers, Seconds forward, Seconds ba
   const Seconds copy = bytes / c.hardware.copy_rate(c.layout.mesh.world());
   return (c.units() - warm_up) * std::max(0.0, copy - forward - backward) +
          leaving * (std::max(0.0, copy - forward) + std::max(0.0, copy - backward));
+}
+
+// The other devices' mean slot, by that of the slowest device with its `layers` of a stage: the first and the
+// last of its slots wait for one of each.
+Seconds slot_of_others(const Case& c, int slowest, double layers, Seconds slot) {
+  if (c.p() == 1) return slot;
+  const double own = layers * c.layout.chunks, all = as_double(c.shape().layers);
+  return slot * (all - own) / (c.p() - 1) / own;
 }
 
 sim::LayerTerms times(sim::LayerTerms terms, double factor) {
@@ -157,6 +174,7 @@ StepCost step_cost(const Workload& workload, const Layout& layout, const sim::Ha
   both += layer.backward;
 
   StepCost cost;
+  cost.slot_layers = layers;
   cost.forward_slot = layers * layer.forward.total();
   const sim::LayerTerms& again = slice.again;
   cost.backward_slot = layers * (layer.backward.total() + again.total());
@@ -173,7 +191,8 @@ StepCost step_cost(const Workload& workload, const Layout& layout, const sim::Ha
   cost.exchange = exchange_of_step(c, layers, both.attention);
   const Seconds slot = cost.forward_slot + cost.backward_slot, weights = layers * slice.weights;
   const SlotShares shares{cost.forward_slot / slot, (cost.backward_slot - weights) / slot, weights / slot};
-  cost.bubble = ramp_slots(layout.schedule, pipeline_shape(workload, layout), shares) * slot;
+  const double ramp = ramp_slots(layout.schedule, pipeline_shape(workload, layout), shares);
+  cost.bubble = ramp * (engine.exact ? slot_of_others(c, device, layers, slot) : slot);
   if (layout.mesh.pipeline > 1)
     cost.bubble += engine.pipeline_waits * (cost.work.total() + cost.recomputation);
   cost.transfers = transfers_of_step(c);

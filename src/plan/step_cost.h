@@ -28,8 +28,9 @@ struct StepCost {
   Seconds stragglers = 0;  // waits for the slowest node
   Seconds fixed = 0;
 
-  Seconds forward_slot = 0;   // F of a slice-chunk
+  Seconds forward_slot = 0;   // F of a slice-chunk of the slowest device, without its output layer
   Seconds backward_slot = 0;  // B, including recomputation
+  double slot_layers = 0;     // the mean of the slowest device's stages
 
   Seconds total() const {
     return work.total() + recomputation + output_layer + imbalance + exchange + bubble + transfers + copies +

@@ -85,6 +85,26 @@ TEST(ClosedForm, OfTheLayersOfADeviceIsTheRunsSplit) {
   }
 }
 
+// Models of few layers with many words, on more devices than micro-batches fill: the last device takes
+// several times as long as the others, which the ramps wait for.
+TEST(ClosedForm, OfTimeIsNearTheSimulatedStepWhereTheOutputLayerTakesSeveralLayers) {
+  for (const auto& [model, sequences] : {std::pair{"llama3-8b", 4}, {"llama3-8b", 16}, {"llama-7b", 4}}) {
+    Workload w = workload(model, 4096, sequences);
+    w.gpu = true;
+    for (const int devices : {8, 16, 32}) {
+      Layout layout{.mesh = {.pipeline = devices},
+                    .schedule = ScheduleKind::OneFOneB,
+                    .keep = model::keep_of(model::Policy::None)};
+      layout.output = output_in_layers(w, layout);
+      const Cluster on = cluster(devices);
+      const auto step = simulate_step(w, on, layout);
+      ASSERT_TRUE(step) << print_layout(layout);
+      const double closed = step_cost(w, layout, on.hardware, on.engine).total();
+      EXPECT_NEAR(closed / step->result.makespan, 1, 0.03) << model << " " << print_layout(layout);
+    }
+  }
+}
+
 // Only a filter: what is planned is predicted action by action before it is ranked. Uneven stages, weight
 // records and single micro-batches are where the closed form is rough.
 TEST(ClosedForm, OfMemoryIsNearTheTrainersPredictionOverRandomLayouts) {
@@ -121,7 +141,9 @@ TEST(ClosedForm, OfTimeIsNearTheSimulatedStepOverRandomLayouts) {
   Chance chance;
   int seen = 0, near = 0, fair = 0;
   for (; seen < 400;) {
-    const Workload workload = any_workload(chance);
+    Workload workload = any_workload(chance);
+    workload.model.shape.layers = chance.of<std::int64_t>({16, 24, 30, 37, 40, 61, 90});
+    workload.model.shape.vocab = chance.of<std::int64_t>({32000, 128256});
     Layout layout = any_layout(workload, chance);
     layout.offload = 0;
     if (reject(workload, layout, 8)) continue;
@@ -136,7 +158,7 @@ TEST(ClosedForm, OfTimeIsNearTheSimulatedStepOverRandomLayouts) {
     EXPECT_LT(std::abs(error), 0.3) << print_layout(layout);
   }
   EXPECT_GE(near, seen * 6 / 10);
-  EXPECT_GE(fair, seen * 9 / 10);
+  EXPECT_GE(fair, seen * 95 / 100);
   RecordProperty("within 2 %", near);
   RecordProperty("within 10 %", fair);
 }
