@@ -70,6 +70,24 @@ std::int64_t stage_of(const Layout& layout, int rank, int chunk) {
   return is_v_shaped(layout.schedule) && chunk == 1 ? 2 * p - 1 - rank : rank + std::int64_t{chunk} * p;
 }
 
+std::int64_t layers_of_device(const Workload& workload, const Layout& layout, const Split& split, int rank) {
+  const int p = layout.mesh.pipeline, v = layout.chunks, end = last_device(layout);
+  if (p == 1) return workload.model.shape.layers;
+  if (layout.ends) {
+    std::int64_t layers = 0;
+    for (int chunk = 0; chunk < v; ++chunk)
+      layers += layers_of_stage(workload, layout, stage_of(layout, rank, chunk));
+    return layers;
+  }
+  const std::int64_t own = rank == end ? split.each * (v - 1) + split.last : split.each * v;
+  if (layout.output > 0) {
+    const double ahead = static_cast<double>(split.last - split.each) + layout.output;
+    return own + levelled_share(layout, split.more, ahead, rank);
+  }
+  if (!is_v_shaped(layout.schedule)) return own + share_of(split.more, rank, p);
+  return own + (rank < split.more ? 1 : 0) + (2 * p - 1 - rank < split.more ? 1 : 0);
+}
+
 }  // namespace
 
 double output_in_layers(const Workload& workload, const Layout& layout) {
@@ -92,34 +110,19 @@ std::int64_t chunk_layers(const Workload& workload, const Layout& layout) {
   return std::max(split.last, split.each + (split.more > 0 ? 1 : 0));
 }
 
-// Extra layers go to the first device or the second first, and back in a V.
-int fullest_rank(const Workload& workload, const Layout& layout) {
-  const int p = layout.mesh.pipeline, end = last_device(layout);
-  int fullest = end == 0 ? std::min(1, p - 1) : 0;
-  for (const int rank : {1, p - 1}) {
-    if (rank >= p || rank == end) continue;
-    if (device_layers(workload, layout, rank) > device_layers(workload, layout, fullest)) fullest = rank;
-  }
-  return fullest;
+std::int64_t device_layers(const Workload& workload, const Layout& layout, int rank) {
+  return layers_of_device(workload, layout, split_of(workload, layout), rank);
 }
 
-std::int64_t device_layers(const Workload& workload, const Layout& layout, int rank) {
-  if (layout.ends && layout.mesh.pipeline > 1) {
-    std::int64_t layers = 0;
-    for (int chunk = 0; chunk < layout.chunks; ++chunk)
-      layers += layers_of_stage(workload, layout, stage_of(layout, rank, chunk));
-    return layers;
-  }
+// Extra layers go to the first device or the second first, and back in a V.
+int fullest_rank(const Workload& workload, const Layout& layout) {
+  const int p = layout.mesh.pipeline;
+  const bool back = last_device(layout) == 0;
+  const int one = back ? std::min(1, p - 1) : 0, other = back ? p - 1 : std::min(1, p - 1);
   const Split split = split_of(workload, layout);
-  const int p = layout.mesh.pipeline, v = layout.chunks, end = last_device(layout);
-  const std::int64_t own = rank == end ? split.each * (v - 1) + split.last : split.each * v;
-  if (p == 1) return workload.model.shape.layers;
-  if (layout.output > 0) {
-    const double ahead = static_cast<double>(split.last - split.each) + layout.output;
-    return own + levelled_share(layout, split.more, ahead, rank);
-  }
-  if (!is_v_shaped(layout.schedule)) return own + share_of(split.more, rank, p);
-  return own + (rank < split.more ? 1 : 0) + (2 * p - 1 - rank < split.more ? 1 : 0);
+  if (one == other || other == last_device(layout) || (!layout.ends && split.more == 0)) return one;
+  const std::int64_t layers = layers_of_device(workload, layout, split, one);
+  return layers_of_device(workload, layout, split, other) > layers ? other : one;
 }
 
 }  // namespace penstock::plan
