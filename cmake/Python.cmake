@@ -19,8 +19,8 @@ set(penstock_unused files/tokenizers/byte_tokenizer files/checksum files/crc32c 
                     plan/published/offload_split plan/published/reference_fit plan/published/run_memory plan/published/score
                     plan/published/slimpipe_planner plan/published/throughput plan/published/timed_cases)
 
-# penstock_left_out(NAME VARIABLE): removes a folder's unused sources from the list.
-function(penstock_leave_out name variable)
+# penstock_leave_out(VARIABLE): removes a folder's unused sources from the list.
+function(penstock_leave_out variable)
   foreach(part ${penstock_unused})
     list(FILTER ${variable} EXCLUDE REGEX "/src/${part}(/|[.]|[a-z_]*[.]cpp$)")
   endforeach()

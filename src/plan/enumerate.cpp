@@ -5,6 +5,7 @@
 #include "run/options.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace penstock::plan {
 namespace {
@@ -50,7 +51,9 @@ std::vector<int> wanted_or(const std::vector<int>& wanted, std::vector<int> all)
 std::vector<mesh::Mesh> all_meshes(const Workload& workload, const Cluster& cluster,
                                    const SearchSpace& space) {
   std::vector<mesh::Mesh> meshes;
-  const auto experts = wanted_or(space.expert, divisors(workload.model.shape.experts));
+  // Expert ranks are of the cluster's, too.
+  const auto experts =
+      wanted_or(space.expert, divisors(std::gcd(workload.model.shape.experts, cluster.gpus)));
   const std::int64_t most = cluster.engine == sim::kPenstock ? run::kMostDevices : cluster.gpus;
   for (const int t : wanted_or(space.tensor, divisors(cluster.gpus))) {
     if (cluster.gpus % t != 0) continue;
@@ -79,7 +82,7 @@ std::vector<int> slices_to_try(const Workload& workload, const mesh::Mesh& mesh,
   if (!space.slices.empty()) return space.slices;
   std::vector<int> slices{1, 2, 4, 8, 16, 32, 64, 128, 256};
   append(slices, {mesh.pipeline, 2 * mesh.pipeline, 4 * mesh.pipeline});
-  const std::int64_t parts = mesh.context == 1 ? 1 : 2 * mesh.context;
+  const std::int64_t parts = std::int64_t{mesh.context} * mesh.tensor;
   return with_nearest_divisors(std::move(slices), std::max<std::int64_t>(1, workload.seq_len / parts));
 }
 
@@ -89,7 +92,7 @@ std::vector<int> micro_batches_to_try(const Workload& workload, const mesh::Mesh
   std::vector<int> sizes{1, 2, 4, 8};
   while (2 * sizes.back() * workload.seq_len <= kShortTokens) sizes.push_back(2 * sizes.back());
   return with_nearest_divisors(std::move(sizes),
-                               std::max<std::int64_t>(1, workload.global_batch / mesh.replicas()));
+                               std::max<std::int64_t>(1, workload.global_batch / mesh.data));
 }
 
 }  // namespace penstock::plan

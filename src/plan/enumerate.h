@@ -13,8 +13,8 @@ std::vector<mesh::Mesh> all_meshes(const Workload& workload, const Cluster& clus
 
 // Sizes to try on a mesh, unless the space lists them. v: divisors of the layers per device (rounded down and
 // up if uneven), and 2. n: powers of two up to 256, and p, 2p, 4p. b: powers of two up to 8, or further up to
-// kShortTokens tokens. Where n does not divide a context rank's part of a sequence, or b a replica's part of
-// the batch, also the divisor with the nearest ratio to it.
+// kShortTokens tokens. Where n does not divide a tensor and context rank's part of a sequence, or b a
+// replica's part of the batch, also the divisor with the nearest ratio to it.
 inline constexpr std::int64_t kShortTokens = 16384;
 std::vector<int> chunks_to_try(const Workload& workload, const mesh::Mesh& mesh, const SearchSpace& space);
 std::vector<int> slices_to_try(const Workload& workload, const mesh::Mesh& mesh, const SearchSpace& space);

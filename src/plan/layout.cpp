@@ -28,7 +28,9 @@ std::int64_t share_of(std::int64_t more, int rank, int devices) {
 // How many of `more` layers, one for a stage, a device gets besides those that all stages have, if each goes
 // to the device with the least time so far, then to the first stage (level_layers). Tensor ranks exchange
 // embeddings, so that the first stage takes a little longer than others and comes last. `ahead`: by how many
-// layers the device of the last stage, whose output layer counts as some, is ahead at first.
+// layers the device of the last stage, whose output layer counts as some, is ahead at first. Say 8 layers
+// more for p = 4 and v = 3, ahead 1.2, no tensor ranks: one each for devices 0, 1 and 2; again, and now the
+// last device, at 1.2, has the least time; then 0.
 std::int64_t levelled_share(const Layout& layout, std::int64_t more, double ahead, int rank) {
   const int p = layout.mesh.pipeline, v = layout.chunks, end = last_device(layout);
   const bool back = is_v_shaped(layout.schedule), first_is_last = layout.mesh.tensor > 1;

@@ -66,7 +66,8 @@ std::vector<LoadOfRank> checked_loads(const Workload& workload, const Layout& la
   const int last = layout.mesh.pipeline - 1, fullest = fullest_rank(workload, layout);
   std::vector<LoadOfRank> loads;
   for (int rank = 0; rank <= last; ++rank) {
-    if (layout.ends || rank == 0 || rank == fullest || rank == last)
+    const bool weights = rank + 1 == last && splits_backward(layout.schedule);
+    if (layout.ends || rank == 0 || rank == fullest || weights || rank == last)
       loads.push_back({rank, device_load(workload, layout, rank, bytes)});
   }
   return loads;

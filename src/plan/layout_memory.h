@@ -26,8 +26,9 @@ struct FittedMemory {
   Bytes host = 0;  // largest host bytes of a device
 };
 
-// Check the first and the last device and the one with most layers: in-flight records decrease along the
-// pipeline, and only the ends hold embeddings. Check all devices if layout.ends splits the layers.
+// Check the first and the last device and the one with most layers, and the last but one if the backward is
+// split: in-flight records decrease along the pipeline and weight records increase, and only the ends hold
+// embeddings. Check all devices if layout.ends splits the layers.
 // `temporary`: temporary_bytes(), if known.
 FittedMemory fit_memory(const Workload& workload, const Layout& layout, double limit,
                         std::optional<Bytes> temporary = {});

@@ -10,7 +10,6 @@
 namespace penstock::plan {
 namespace {
 
-// Parameters of the heaviest device: its layers and one matrix of V·h, or, if exact, as many as it has.
 // Experts are counted separately, since fewer ranks hold the same ones.
 struct Parameters {
   double dense_layers = 0, vocabulary = 0, experts = 0;
@@ -18,16 +17,12 @@ struct Parameters {
   double total() const { return dense() + experts; }
 };
 
-Parameters local_parameters(const LayoutCase& c) {
+// Of a device with so many layers and matrices of V·h.
+Parameters parameters_of(const LayoutCase& c, double layers, double matrices) {
   const auto& shape = c.shape();
-  const double layers =
-      as_double(std::max(device_layers(c.workload, c.layout, fullest_rank(c.workload, c.layout)),
-                         device_layers(c.workload, c.layout, last_device(c.layout))));
   const double mlp = layers * as_double(c.workload.model.mlp_matrices() * shape.hidden * shape.ffn);
   const double attention = as_double(model::attention_parameters(c.held()) + model::router_parameters(shape));
   const double shared = as_double(model::shared_expert_parameters(shape)) * c.t();  // not split
-  const double matrices = c.engine.exact ? embeddings_on(c.workload, c.layout, last_device(c.layout))
-                                         : (c.layout.vocabulary_parallel ? 1 / c.p() : 1.0);
   Parameters parameters;
   parameters.dense_layers = layers * (attention + shared) / c.t();
   parameters.vocabulary = c.vocab() * as_double(shape.hidden) * matrices / c.t();
@@ -38,6 +33,21 @@ Parameters local_parameters(const LayoutCase& c) {
     parameters.experts = mlp * held / (c.engine.folded_experts ? 1.0 : c.t());
   }
   return parameters;
+}
+
+// Of the heaviest device; if not exact, of one with the most layers and with one matrix of V·h.
+Parameters local_parameters(const LayoutCase& c) {
+  const auto layers = [&](int rank) { return as_double(device_layers(c.workload, c.layout, rank)); };
+  const int fullest = fullest_rank(c.workload, c.layout), last = last_device(c.layout);
+  if (!c.engine.exact)
+    return parameters_of(c, std::max(layers(fullest), layers(last)),
+                         c.layout.vocabulary_parallel ? 1 / c.p() : 1.0);
+  Parameters most;
+  for (const int rank : {0, fullest, last}) {
+    const Parameters held = parameters_of(c, layers(rank), embeddings_on(c.workload, c.layout, rank));
+    if (held.total() > most.total()) most = held;
+  }
+  return most;
 }
 
 // Ranks that hold the same experts: over the stage, or for one tensor rank if tensor ranks split experts.

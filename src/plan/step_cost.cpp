@@ -59,16 +59,17 @@ double longest_of_window(double slices, double devices) {
 // Overhead of unequal slices, as a share of attention. With exchange devices run in lockstep and a slot takes
 // as long as its slowest device: paired about 1 + 1/n of the mean, levelled 1 (tables of docs/slimpipe.md,
 // "Context exchange"). Without it, seq1f1b runs in lockstep, as a forward on one device meets a backward of
-// an unrelated slice on the next, and visits of the vocabulary are barriers; else waits grow with the square
-// of attention's share of the work, and below p, n makes no difference (both by simulation at p 4 to 16 and n
-// 4 to 64, within a factor of two).
+// an unrelated slice on the next. Visits of the vocabulary are barriers, which matter less where most chunks
+// are not the last (by simulation at p 2 to 8, v 1 to 5 and n p to 4p). Else waits grow with the square of
+// attention's share of the work, and below p, n makes no difference (by simulation at p 4 to 16 and n 4 to
+// 64, within a factor of two).
 double attention_imbalance(const Layout& layout, double share) {
   if (layout.slices == 1 || layout.mesh.pipeline == 1) return 0;
   if (layout.exchange == ExchangeMode::Paired) return 1.25 / layout.slices;
   if (layout.exchange == ExchangeMode::Levelled) return 0;
   if (layout.schedule == ScheduleKind::Seq1F1B) return longest_of_window(layout.slices, layout.mesh.pipeline);
   const double others = layout.mesh.pipeline - 1.0;
-  if (layout.vocabulary_parallel) return others / (layout.slices + others);
+  if (layout.vocabulary_parallel) return (0.4 + 1.1 / layout.chunks) * others / (layout.slices + others);
   return share * share * 0.95 * others / std::max(layout.slices, layout.mesh.pipeline);
 }
 
@@ -122,7 +123,7 @@ Seconds copies_of_step(const Case& c, double layers, Seconds forward, Seconds ba
 
 // The other devices' mean slot, by that of the slowest device with its `layers` of a stage: the first and the
 // last of its slots wait for one of each.
-Seconds slot_of_others(const Case& c, int slowest, double layers, Seconds slot) {
+Seconds slot_of_others(const Case& c, double layers, Seconds slot) {
   if (c.p() == 1) return slot;
   const double own = layers * c.layout.chunks, all = as_double(c.shape().layers);
   return slot * (all - own) / (c.p() - 1) / own;
@@ -192,7 +193,7 @@ StepCost step_cost(const Workload& workload, const Layout& layout, const sim::Ha
   const Seconds slot = cost.forward_slot + cost.backward_slot, weights = layers * slice.weights;
   const SlotShares shares{cost.forward_slot / slot, (cost.backward_slot - weights) / slot, weights / slot};
   const double ramp = ramp_slots(layout.schedule, pipeline_shape(workload, layout), shares);
-  cost.bubble = ramp * (engine.exact ? slot_of_others(c, device, layers, slot) : slot);
+  cost.bubble = ramp * (engine.exact ? slot_of_others(c, layers, slot) : slot);
   if (layout.mesh.pipeline > 1)
     cost.bubble += engine.pipeline_waits * (cost.work.total() + cost.recomputation);
   cost.transfers = transfers_of_step(c);

@@ -20,7 +20,7 @@ const Trainer kTrainers[] = {
      .schedules = {ScheduleKind::OneFOneB, ScheduleKind::Interleaved},
      .policies = {Policy::None, Policy::Full},
      .least_looped_devices = 3,
-     .experts_within_data = true},
+     .experts_within_replicas = true},
     {.name = "torchtitan",
      .engine = "fsdp2",
      .version = "torchtitan 0.2.2 (torchtitan/config/job_config.py)",
@@ -90,8 +90,8 @@ std::optional<std::string> refusal_of_mesh(const Trainer& trainer, const Workloa
   // With one expert rank, tensor ranks do split the experts, as they do the dense weights.
   if (shape.experts > 1 && mesh.tensor > 1 && mesh.expert == 1 && !trainer.cuts_experts)
     return "experts split over tensor ranks are not predicted";
-  if (trainer.experts_within_data && mesh.data % mesh.expert != 0)
-    return "data parallel size (" + std::to_string(mesh.data) +
+  if (trainer.experts_within_replicas && mesh.replicas() % mesh.expert != 0)
+    return "data times context parallel size (" + std::to_string(mesh.replicas()) +
            ") is not divisible by expert parallel size (" + std::to_string(mesh.expert) + ")";
   return {};
 }

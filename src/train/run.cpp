@@ -104,6 +104,7 @@ class Run {
     Tokens tokens = 0;  // without padding
     std::optional<double> evaluation;
     std::optional<RankTimes> rank_times;
+    double time = 0;  // seconds since the epoch when it was done; a start is known by that of its first step
   };
 
   std::int64_t steps() const { return run_.options.train.steps; }
@@ -184,7 +185,7 @@ class Run {
     std::optional<double> evaluation;
     if (evaluate_now && data_.evaluation_batches() > 0) evaluation = evaluate();
     if (evaluation) summary_.evaluation_loss = evaluation;
-    return {number, report, tokens.token_count, evaluation, times};
+    return {number, report, tokens.token_count, evaluation, times, wall_seconds()};
   }
 
   // All ranks agree on whether this was the last step; a checkpoint that is being written advances.
@@ -238,7 +239,7 @@ class Run {
     StepMetrics metrics = train::metrics_of(step.report);
     metrics.step = step.number;
     metrics.tokens = tokens_;
-    metrics.time = wall_seconds();
+    metrics.time = step.time;
     metrics.tokens_per_second = static_cast<double>(step.tokens) / metrics.step_s;
     metrics.mfu = model_flops(metrics.tokens_per_second) / machine_flops_;
     metrics.rank_times = step.rank_times;

@@ -91,6 +91,8 @@ TEST(NamedHosts, HaveSlotsForTheRanksThatAreAskedFor) {
   };
   EXPECT_EQ(refused({"mpirun", "-np", "5", "--host", "a:2,b:2"}),
             "-np 5 asks for more ranks than the 4 slots of --host a:2,b:2");
+  for (const char* option : {"--np", "-n", "--n", "-c"})
+    EXPECT_NE(refused({"mpirun", option, "5", "--host", "a:2,b:2"}), "") << option;
   EXPECT_EQ(refused({"mpirun", "-np", "4", "--host", "a:2,b:2"}), "");
   EXPECT_EQ(refused({"mpirun", "--host", "a,b"}), "");
   const auto refused_with = [&](MpirunCommand words) {
@@ -157,11 +159,15 @@ TEST(NamedHosts, TellTheNumberOfRanksWhereItIsKnown) {
   EXPECT_EQ(ranks({"mpirun", "--host", "a:2,b:2"}, 2), 4);
   EXPECT_EQ(ranks({"mpirun", "--host", "a:*,b:*"}, 0), std::nullopt);
   EXPECT_EQ(ranks({"mpirun", "--map-by", "ppr:4:node:OVERSUBSCRIBE", "--host", "a,b"}, 1), std::nullopt);
+  EXPECT_EQ(ranks({"mpirun", "--map-by", "ppr:4:node", "--host", "a:8,b:8"}, 8), std::nullopt);
+  for (const char* option : {"-N", "-npernode", "--npersocket"})
+    EXPECT_EQ(ranks({"mpirun", option, "4", "--host", "a:8,b:8"}, 8), std::nullopt) << option;
 }
 
 TEST(NamedHosts, AreProbedByTheSameLauncher) {
-  const MpirunCommand reach{"--mca",    "plm_rsh_agent",  "agent", "--prefix",
-                            "/opt/mpi", "--launch-agent", "orted", "--allow-run-as-root"};
+  const MpirunCommand reach{"--mca",     "plm_rsh_agent",  "agent", "--prefix",
+                            "/opt/mpi",  "--launch-agent", "orted", "--allow-run-as-root",
+                            "--prtemca", "plm_ssh_agent",  "agent"};
   MpirunCommand words{"mpirun", "--bind-to", "none"};
   MpirunCommand wanted{"mpirun", "--mca", "orte_local_tmpdir_base", "/x"};
   for (MpirunCommand* all : {&words, &wanted}) all->insert(all->end(), reach.begin(), reach.end());

@@ -144,6 +144,10 @@ TEST(Search, SizesThatDoNotDivideHaveTheNearestThatDoBesideThem) {
   EXPECT_TRUE(has(micro_batches_to_try(w, {}, {}), {1, 3, 9}));
   w = workload("llama3-8b", 49152, 9);  // 2^14 · 3
   EXPECT_TRUE(has(slices_to_try(w, {.context = 3}, {}), {1, 2, 4, 8})) << "of 8192 tokens, as before";
+  EXPECT_TRUE(has(micro_batches_to_try(w, {.context = 3}, {}), {1, 3, 9})) << "context ranks share a batch";
+  w = workload("llama3-8b", 100000, 8);  // 2^5 · 5^5
+  EXPECT_TRUE(has(slices_to_try(w, {.tensor = 8}, {}), {1, 2, 4, 10, 20, 25, 50, 125, 250}))
+      << "of 12,500 tokens";
   SearchSpace space;
   space.slices = {7};
   space.micro_batch = {5};

@@ -204,7 +204,9 @@ TEST(StepCost, GradientSumsOfManyReplicasAndChunksAreOfAtLeastOnePass) {
           .mesh = {.data = replicas, .pipeline = 2}, .schedule = ScheduleKind::Interleaved, .chunks = chunks};
       const Seconds gradients = step_cost(w, layout, hardware, sim::kPenstock).gradients;
       EXPECT_GT(gradients, 0) << replicas << " replicas, " << chunks << " chunks";
-      if (replicas == 2) EXPECT_GE(gradients, before) << "less of it overlaps";
+      if (replicas == 2) {
+        EXPECT_GE(gradients, before) << "less of it overlaps";
+      }
       before = gradients;
     }
   }

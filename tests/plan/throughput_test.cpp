@@ -212,6 +212,7 @@ TEST(Throughput, WordsOfHardwareGiveTheNetworksRate) {
   EXPECT_EQ(gpus_of_node("H100 80GB"), std::nullopt);
   EXPECT_TRUE(has_word("NVIDIA H200", "H200"));
   EXPECT_FALSE(has_word("GH200 96GB", "H200"));
+  EXPECT_TRUE(has_word("GH200 and H200", "H200"));
 }
 
 TEST(Throughput, ExpertRanksShareTheStatesOfTheirExpertsWithThoseThatHaveTheSame) {

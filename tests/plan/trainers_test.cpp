@@ -140,6 +140,8 @@ TEST(Trainers, RefuseMeshesThatTheyCannotBuild) {
   EXPECT_NE(refusal("megatron", "mixtral-8x7b", folded, 8192).find("not divisible by expert"),
             std::string::npos);
   EXPECT_EQ(refusal("megatron", "mixtral-8x7b", apart, 8192), "");
+  const mesh::Mesh over_context{.tensor = 2, .context = 2, .expert = 4, .data = 2};
+  EXPECT_EQ(refusal("megatron", "mixtral-8x7b", over_context, 8192), "");
   EXPECT_NE(refusal("torchtitan", "llama3-8b", {.tensor = 8, .data = 2}, 8200).find("2·t·c"),
             std::string::npos);
   EXPECT_EQ(refusal("torchtitan", "llama3-8b", {.tensor = 8, .data = 2}, 8192), "");

@@ -86,6 +86,8 @@ TEST(MeasuredTables, ThatDoNotFitTogetherAreRefusedNamingTheKey) {
   names([](Measured& m) { m.link_us = {5, 1}; }, "link_us must not fall");
   // GFLOP/s in place of TFLOP/s
   names([](Measured& m) { m.matrix_weight_tflops.back() *= 1e4; }, "more than ten times device.bf16_tflops");
+  names([](Measured& m) { (m.earlier_attention_tflops = m.attention_tflops).back() *= 1e4; },
+        "measured.earlier_attention_tflops has ");
   names([](Measured& m) { m.attention_tflops.back() *= 1e4; }, "measured.attention_tflops has ");
 }
 

@@ -105,13 +105,13 @@ void check_copy_rate(const SimulateFlags& flags) {
 
 // Call before the machine is measured. A sweep of the key itself may have values for which the flags matter.
 void refuse_idle_speeds(const SimulateFlags& flags, const run::Options& options) {
-  const bool sweeps_ranks = flags.sweep.starts_with("parallel.ep=");
-  if (flags.expert_load != 1 && options.parallel.ep == 1 && !sweeps_ranks)
+  const bool idle = options.parallel.ep == 1;
+  if (flags.expert_load != 1 && idle && !flags.sweep.starts_with("parallel.ep="))
     throw InputError("--expert-load " + number(flags.expert_load, 3) +
                      ": there are expert ranks only with parallel.ep above 1");
   const double most =
       sim::greatest_load(options.model.shape, {.expert = static_cast<int>(options.parallel.ep)});
-  if (flags.expert_load > most && !sweeps_ranks)
+  if (flags.expert_load > most && !idle)
     throw InputError("--expert-load " + number(flags.expert_load, 3) + ": expected at most " +
                      two_digits(most, 1) + ", with which one rank has all rows that its experts can get");
   const NumberOrWord& offload = options.memory.offload;

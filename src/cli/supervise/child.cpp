@@ -144,8 +144,8 @@ int copy_complaints(int from, int child, Complaints& complaints) {
   std::array<char, 4096> buffer{};
   while (open || !ended) {
     pollfd ready{.fd = open ? from : -1, .events = POLLIN, .revents = 0};
-    const bool comes = poll(&ready, 1, kLook) > 0;
-    if (comes) {
+    const int found = poll(&ready, 1, kLook);  // below 0: interrupted by a signal
+    if (found > 0) {
       const ssize_t count = read_some(from, buffer.data(), buffer.size());
       const std::string_view text(buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
       write_all(STDERR_FILENO, text);
@@ -154,7 +154,7 @@ int copy_complaints(int from, int child, Complaints& complaints) {
     }
     if (!ended) ended = waitpid(child, &status, WNOHANG) == child;
     if (!ended) late.look(complaints.failed_at());
-    if (ended && !comes) break;  // other holders of the pipe are silent
+    if (ended && found == 0) break;  // other holders of the pipe are silent
   }
   return status;
 }

@@ -40,6 +40,10 @@ bool is_one_of(std::string_view word, std::span<const std::string_view> list) {
   return std::ranges::find(list, word) != list.end();
 }
 
+bool is_option(std::string_view word, std::span<const std::string_view> names) {
+  return word.starts_with("-") && is_one_of(without_dashes(word), names);
+}
+
 bool starts_mpirun(const CommandWords& command) {
   return !command.empty() && is_one_of(name_of_file(command.front()), kLaunchers);
 }

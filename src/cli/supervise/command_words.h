@@ -14,6 +14,9 @@ using CommandWords = std::vector<std::string>;
 
 bool is_one_of(std::string_view word, std::span<const std::string_view> list);
 
+// Whether the word is one of these options of mpirun, which are named without their one or two dashes.
+bool is_option(std::string_view word, std::span<const std::string_view> names);
+
 // Whether the command's first word is Open MPI's launcher.
 bool starts_mpirun(const CommandWords& command);
 

@@ -28,31 +28,34 @@ constexpr int kMostSlots = 1 << 20;
 constexpr double kPatience = 60;
 constexpr const char* kAllSlots = "*";  // as many as the host has
 
-constexpr std::array<std::string_view, 3> kHost{"--host", "-host", "-H"};
-constexpr std::array<std::string_view, 4> kHostFile{"--hostfile", "-hostfile", "--machinefile",
-                                                    "-machinefile"};
-constexpr std::array<std::string_view, 4> kRanks{"-np", "--np", "-n", "-c"};
-constexpr std::array<std::string_view, 2> kMapBy{"--map-by", "-map-by"};
-constexpr std::array<std::string_view, 2> kOversubscribe{"--oversubscribe", "-oversubscribe"};
-constexpr std::array<std::string_view, 4> kParameter{"--mca", "-mca", "--gmca", "-gmca"};
+// Options of mpirun, without their dashes.
+constexpr std::array<std::string_view, 2> kHost{"host", "H"};
+constexpr std::array<std::string_view, 2> kHostFile{"hostfile", "machinefile"};
+constexpr std::array<std::string_view, 3> kRanks{"np", "n", "c"};
+constexpr std::array<std::string_view, 4> kRanksOfEach{"N", "npernode", "npersocket", "ppr"};
+constexpr std::array<std::string_view, 1> kMapBy{"map-by"};
+constexpr std::array<std::string_view, 1> kOversubscribe{"oversubscribe"};
+constexpr std::array<std::string_view, 2> kParameter{"mca", "gmca"};
 
 // Parameters of Open MPI.
 constexpr std::string_view kMapping = "rmaps_base_mapping_policy";  // set by --map-by
 constexpr std::string_view kMoreThanSlots = "rmaps_base_oversubscribe";
 
-// Options, with one dash or two, that affect whether a host can be reached.
+// Options that affect whether a host can be reached.
 struct Reach {
   std::string_view option;
   std::size_t words = 0;  // values that follow
 };
-constexpr std::array<Reach, 8> kReach{{{"mca", 2},
-                                       {"gmca", 2},
-                                       {"am", 1},
-                                       {"tune", 1},
-                                       {"prefix", 1},
-                                       {"noprefix", 0},
-                                       {"launch-agent", 1},
-                                       {"allow-run-as-root", 0}}};
+constexpr std::array<Reach, 10> kReach{{{"mca", 2},
+                                        {"gmca", 2},
+                                        {"prtemca", 2},
+                                        {"pmixmca", 2},
+                                        {"am", 1},
+                                        {"tune", 1},
+                                        {"prefix", 1},
+                                        {"noprefix", 0},
+                                        {"launch-agent", 1},
+                                        {"allow-run-as-root", 0}}};
 
 int slots_in(const std::string& text, const std::string& origin) {
   if (text == kAllSlots) return 0;  // not given
@@ -132,7 +135,7 @@ struct RanksAsked {
 RanksAsked ranks_asked(const MpirunCommand& command) {
   const std::size_t end = program_of_mpirun(command);
   for (std::size_t i = 1; i + 1 < end; ++i) {
-    const auto count = is_one_of(command[i], kRanks) ? parse_integer(command[i + 1]) : std::nullopt;
+    const auto count = is_option(command[i], kRanks) ? parse_integer(command[i + 1]) : std::nullopt;
     if (count) return {i, *count};
   }
   return {};
@@ -161,10 +164,20 @@ bool may_oversubscribe(const MpirunCommand& command) {
   const std::size_t end = program_of_mpirun(command);
   for (std::size_t i = 1; i < end; ++i) {
     const std::span<const std::string> values = std::span(command).subspan(i + 1);
-    if (is_one_of(command[i], kOversubscribe)) return true;
-    if (is_one_of(command[i], kMapBy) && !values.empty() && is_oversubscribing(values[0])) return true;
-    if (is_one_of(command[i], kParameter) && values.size() > 1 && lets_oversubscribe(values[0], values[1]))
+    if (is_option(command[i], kOversubscribe)) return true;
+    if (is_option(command[i], kMapBy) && !values.empty() && is_oversubscribing(values[0])) return true;
+    if (is_option(command[i], kParameter) && values.size() > 1 && lets_oversubscribe(values[0], values[1]))
       return true;
+  }
+  return false;
+}
+
+// Whether the number of ranks follows from a number for each host or socket.
+bool has_ranks_of_each(const MpirunCommand& command) {
+  const std::size_t end = program_of_mpirun(command);
+  for (std::size_t i = 1; i < end; ++i) {
+    if (is_option(command[i], kRanksOfEach)) return true;
+    if (is_option(command[i], kMapBy) && i + 1 < end && command[i + 1].starts_with("ppr")) return true;
   }
   return false;
 }
@@ -203,10 +216,10 @@ std::optional<NamedHosts> named_hosts(const MpirunCommand& command) {
   const std::size_t end = program_of_mpirun(command);
   NamedHosts in_lists, in_files;
   for (std::size_t i = 1; i + 1 < end; ++i) {
-    if (is_one_of(command[i], kHost)) {
+    if (is_option(command[i], kHost)) {
       in_lists.options.push_back(i);
       add_list(in_lists.hosts, command[i + 1]);
-    } else if (is_one_of(command[i], kHostFile)) {
+    } else if (is_option(command[i], kHostFile)) {
       in_files.options.push_back(i);
       for (const NamedHost& host :
            parse_host_file(files::read_text(command[i + 1], kLongestHostFile), command[i + 1]))
@@ -232,10 +245,8 @@ MpirunCommand probe(const MpirunCommand& command, const NamedHost& host, const s
   const std::size_t end = program_of_mpirun(command);
   for (std::size_t i = 1; i < end; ++i) {
     const std::span<const std::string> rest = std::span(command).subspan(i);
-    const auto reach = std::ranges::find_if(kReach, [&](const Reach& known) {
-      const std::string option = "-" + std::string(known.option);
-      return rest[0] == option || rest[0] == "-" + option;
-    });
+    const auto reach = std::ranges::find_if(
+        kReach, [&](const Reach& known) { return is_option(rest[0], std::span(&known.option, 1)); });
     if (reach == kReach.end() || reach->words >= rest.size()) continue;
     words.insert(words.end(), rest.begin(), rest.begin() + 1 + static_cast<std::ptrdiff_t>(reach->words));
     i += reach->words;
@@ -263,7 +274,7 @@ MpirunCommand on_hosts(const MpirunCommand& command, const NamedHosts& all,
 
 std::optional<std::int64_t> ranks_on(const MpirunCommand& command, const std::vector<NamedHost>& hosts) {
   if (const RanksAsked ranks = ranks_asked(command); ranks.word != 0) return ranks.count;
-  if (!tells_slots(hosts) || may_oversubscribe(command)) return {};
+  if (!tells_slots(hosts) || may_oversubscribe(command) || has_ranks_of_each(command)) return {};
   return slots_of(hosts);
 }
 

@@ -102,8 +102,10 @@ std::string lower(std::string_view text) {
 }
 
 bool has_word(std::string_view text, std::string_view word) {
-  const std::size_t at = text.find(word);
-  return at != std::string_view::npos && (at == 0 || !std::isalnum(static_cast<unsigned char>(text[at - 1])));
+  for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    if (at == 0 || !std::isalnum(static_cast<unsigned char>(text[at - 1]))) return true;
+  }
+  return false;
 }
 
 std::optional<std::int64_t> gpus_of_node(std::string_view hardware) {

@@ -233,6 +233,8 @@ void check_units(const Hardware& hardware, std::string_view origin) {
   const char* peak_key = hardware.f32() ? "device.f32_tflops" : "device.bf16_tflops";
   check(measured.attention_tflops, "attention_tflops", peak, peak_key);
   check(measured.attention_backward_tflops, "attention_backward_tflops", peak, peak_key);
+  check(measured.earlier_attention_tflops, "earlier_attention_tflops", peak, peak_key);
+  check(measured.earlier_attention_backward_tflops, "earlier_attention_backward_tflops", peak, peak_key);
 }
 
 const Numbers& first_given(const Numbers& wanted, const Numbers& otherwise) {

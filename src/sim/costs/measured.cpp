@@ -222,12 +222,18 @@ CostTable average_of(const Program& program, const MeasuredCosts& measured, int 
     Seconds seconds = 0;
     int count = 0;
   };
+  std::map<std::pair<int, int>, Seconds> quickest;  // of each link, over all sizes
   std::vector<Sum> sums(schedule::kOpWords.size() * static_cast<std::size_t>(extent.stages) * extent.slices);
   for (int d = 0; d < program.device_count(); ++d) {
     for (std::uint32_t i = 0; i < program.devices[d].ops.size(); ++i) {
       const Op& op = program.devices[d].ops[i];
       if (is_of_micro_batch(op.kind) && program.slices[op.key.micro_batch] != slices) continue;
-      if (is_send(op.kind)) table.set_link(d, op.peer, {.latency = measured.transfer(d, i, op).latency});
+      if (is_send(op.kind)) {
+        const Seconds latency = measured.transfer(d, i, op).latency;
+        Seconds& least = quickest.try_emplace({d, op.peer}, latency).first->second;
+        least = std::min(least, latency);
+        table.set_link(d, op.peer, {.latency = least});
+      }
       if (is_send(op.kind) || is_receive(op.kind)) continue;
       if (op.key.stage >= extent.stages) continue;  // the vocabulary unit, not a stage (schedule/units.h)
       const std::size_t row = static_cast<std::size_t>(op.kind) * extent.stages + op.key.stage;

@@ -41,7 +41,6 @@ class RunDirectory {
   std::string summary() const { return file(files::kSummary); }
   std::string timeline() const { return file(files::kTimeline); }
   std::string report() const { return file(files::kReport); }
-  std::string checkpoints() const { return file(files::kCheckpoints); }
   std::string stop_request() const {
     return file(files::kStopRequest);
   }  // created by the user to end the run

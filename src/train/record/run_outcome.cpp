@@ -19,7 +19,7 @@ void write_records(const RunOutcome& outcome, const run::Run& run, const RunDire
     if (outcome.documents) write(directory.file(files::kDocuments), to_json(*outcome.documents));
     if (!outcome.profiles.empty()) write(directory.file(files::kProfile), to_json(outcome.profiles));
   }
-  write(directory.summary(), to_json(outcome.summary) + "\n");
+  write(directory.summary(), to_json(outcome.summary));
 }
 
 }  // namespace penstock::train
