@@ -182,8 +182,7 @@ class Run {
     if (!report.without_targets) summary_.loss = report.loss;
     const bool evaluate_now = number == steps() || (run_.options.train.evaluate_every > 0 &&
                                                     number % run_.options.train.evaluate_every == 0);
-    std::optional<double> evaluation;
-    if (evaluate_now && data_.evaluation_batches() > 0) evaluation = evaluate();
+    const auto evaluation = evaluate_now && data_.evaluation_batches() > 0 ? evaluate() : std::nullopt;
     if (evaluation) summary_.evaluation_loss = evaluation;
     return {number, report, tokens.token_count, evaluation, times, wall_seconds()};
   }
