@@ -79,20 +79,20 @@ std::vector<int> chunks_to_try(const Workload& workload, const mesh::Mesh& mesh,
 }
 
 std::vector<int> slices_to_try(const Workload& workload, const mesh::Mesh& mesh, const SearchSpace& space) {
-  if (!space.slices.empty()) return space.slices;
   std::vector<int> slices{1, 2, 4, 8, 16, 32, 64, 128, 256};
   append(slices, {mesh.pipeline, 2 * mesh.pipeline, 4 * mesh.pipeline});
   const std::int64_t parts = std::int64_t{mesh.context} * mesh.tensor;
-  return with_nearest_divisors(std::move(slices), std::max<std::int64_t>(1, workload.seq_len / parts));
+  return wanted_or(space.slices, with_nearest_divisors(std::move(slices),
+                                                       std::max<std::int64_t>(1, workload.seq_len / parts)));
 }
 
 std::vector<int> micro_batches_to_try(const Workload& workload, const mesh::Mesh& mesh,
                                       const SearchSpace& space) {
-  if (!space.micro_batch.empty()) return space.micro_batch;
   std::vector<int> sizes{1, 2, 4, 8};
   while (2 * sizes.back() * workload.seq_len <= kShortTokens) sizes.push_back(2 * sizes.back());
-  return with_nearest_divisors(std::move(sizes),
-                               std::max<std::int64_t>(1, workload.global_batch / mesh.data));
+  return wanted_or(
+      space.micro_batch,
+      with_nearest_divisors(std::move(sizes), std::max<std::int64_t>(1, workload.global_batch / mesh.data)));
 }
 
 }  // namespace penstock::plan

@@ -46,8 +46,8 @@ struct RunControl {
 // and the files of write_records(), and its stop file is removed. All ranks write checkpoints to output.dir,
 // unless output.gather says that only rank 0 sees it. After a stop request to any rank, or a stop file, all
 // end after the same step, with a checkpoint if train.checkpoint_every > 0 and the step's numbers are finite.
-// Collective. Throws RunError on
-// failures, among them three steps in a row whose loss or gradient is not finite.
+// Collective. Throws RunError on failures, among them three steps in a row whose loss or gradient is not
+// finite.
 RunOutcome run(const run::Run& run, const TokenData& data, comm::Communicator& world,
                const RunDirectory* directory, const RunObserver& observer, const RunControl& control = {});
 

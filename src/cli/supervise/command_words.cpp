@@ -28,12 +28,6 @@ std::string_view without_dashes(std::string_view option) {
   return option;
 }
 
-std::size_t values_after(std::string_view option) {
-  const std::string name = " " + std::string(without_dashes(option)) + " ";
-  if (kTwoValues.find(name) != std::string_view::npos) return 2;
-  return kOneValue.find(name) != std::string_view::npos ? 1 : 0;
-}
-
 }  // namespace
 
 bool is_one_of(std::string_view word, std::span<const std::string_view> list) {
@@ -42,6 +36,12 @@ bool is_one_of(std::string_view word, std::span<const std::string_view> list) {
 
 bool is_option(std::string_view word, std::span<const std::string_view> names) {
   return word.starts_with("-") && is_one_of(without_dashes(word), names);
+}
+
+std::size_t values_after(std::string_view option) {
+  const std::string name = " " + std::string(without_dashes(option)) + " ";
+  if (kTwoValues.find(name) != std::string_view::npos) return 2;
+  return kOneValue.find(name) != std::string_view::npos ? 1 : 0;
 }
 
 bool starts_mpirun(const CommandWords& command) {

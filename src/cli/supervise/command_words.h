@@ -17,6 +17,9 @@ bool is_one_of(std::string_view word, std::span<const std::string_view> list);
 // Whether the word is one of these options of mpirun, which are named without their one or two dashes.
 bool is_option(std::string_view word, std::span<const std::string_view> names);
 
+// Returns how many values follow an option of mpirun, a word that begins with a dash.
+std::size_t values_after(std::string_view option);
+
 // Whether the command's first word is Open MPI's launcher.
 bool starts_mpirun(const CommandWords& command);
 

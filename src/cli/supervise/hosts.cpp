@@ -42,20 +42,9 @@ constexpr std::string_view kMapping = "rmaps_base_mapping_policy";  // set by --
 constexpr std::string_view kMoreThanSlots = "rmaps_base_oversubscribe";
 
 // Options that affect whether a host can be reached.
-struct Reach {
-  std::string_view option;
-  std::size_t words = 0;  // values that follow
-};
-constexpr std::array<Reach, 10> kReach{{{"mca", 2},
-                                        {"gmca", 2},
-                                        {"prtemca", 2},
-                                        {"pmixmca", 2},
-                                        {"am", 1},
-                                        {"tune", 1},
-                                        {"prefix", 1},
-                                        {"noprefix", 0},
-                                        {"launch-agent", 1},
-                                        {"allow-run-as-root", 0}}};
+constexpr std::array<std::string_view, 10> kReach{
+    "mca",  "gmca",   "prtemca",  "pmixmca",      "am",
+    "tune", "prefix", "noprefix", "launch-agent", "allow-run-as-root"};
 
 int slots_in(const std::string& text, const std::string& origin) {
   if (text == kAllSlots) return 0;  // not given
@@ -245,11 +234,11 @@ MpirunCommand probe(const MpirunCommand& command, const NamedHost& host, const s
   const std::size_t end = program_of_mpirun(command);
   for (std::size_t i = 1; i < end; ++i) {
     const std::span<const std::string> rest = std::span(command).subspan(i);
-    const auto reach = std::ranges::find_if(
-        kReach, [&](const Reach& known) { return is_option(rest[0], std::span(&known.option, 1)); });
-    if (reach == kReach.end() || reach->words >= rest.size()) continue;
-    words.insert(words.end(), rest.begin(), rest.begin() + 1 + static_cast<std::ptrdiff_t>(reach->words));
-    i += reach->words;
+    if (!is_option(rest[0], kReach)) continue;
+    const std::size_t values = values_after(rest[0]);
+    if (values >= rest.size()) continue;
+    words.insert(words.end(), rest.begin(), rest.begin() + 1 + static_cast<std::ptrdiff_t>(values));
+    i += values;
   }
   words.insert(words.end(), {"--host", host.name + ":1", "-np", "1", "true"});
   return words;
