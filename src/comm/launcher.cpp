@@ -10,6 +10,7 @@
 #include <initializer_list>
 #include <optional>
 
+#include "base/process.h"
 #include "base/text.h"
 
 namespace penstock::comm {
@@ -38,14 +39,6 @@ bool belongs_to_rank(pid_t process) {
     if (name == "OMPI_COMM_WORLD_RANK" || name == "PMI_RANK") return true;
   }
   return false;
-}
-
-pid_t parent_of(pid_t process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/status");
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("PPid:\t")) return static_cast<pid_t>(parse_integer(line.substr(6)).value_or(0));
-  }
-  return 0;
 }
 
 // SLURM_PROCID alone is also set in batch scripts, which are not ranks.

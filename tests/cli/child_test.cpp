@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "cli/supervise/orphans.h"
 #include "cli/supervise/signals.h"
 #include "failure.h"
 #include "processes.h"
@@ -58,6 +59,24 @@ TEST(SupervisedCommand, TellsTheSignalThatEndedItButNotOfEveryGreatExitCode) {
   EXPECT_EQ(run_shell("exit 137").signal, SIGKILL);
   for (const char* code : {"0", "3", "128", "160", "205", "255"})
     EXPECT_EQ(run_shell(std::string("exit ") + code).signal, 0) << code;
+}
+
+// The host's other processes come and go while their parents are read.
+TEST(SupervisedCommand, IsStartedWhereProcessesEndAtAnyTime) {
+  const pid_t busy = fork();
+  ASSERT_GE(busy, 0);
+  if (busy == 0) {
+    while (true) {
+      const pid_t brief = fork();
+      if (brief == 0) _exit(0);
+      waitpid(brief, nullptr, 0);
+    }
+  }
+  EXPECT_NO_THROW({
+    for (int look = 0; look < 1000; ++look) EXPECT_TRUE(adopt_orphans().contains(busy));
+  });
+  kill(busy, SIGKILL);
+  EXPECT_EQ(waitpid(busy, nullptr, 0), busy);
 }
 
 TEST(SupervisedCommand, IsNotStartedOnceTheEndIsAskedFor) {

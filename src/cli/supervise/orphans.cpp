@@ -7,34 +7,20 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <sstream>
-#include <string>
 
 #include "base/clock.h"
+#include "base/process.h"
 #include "base/text.h"
 
 namespace penstock::cli {
 namespace {
-
-bool is_child(const std::filesystem::path& process) {
-  std::ifstream file(process / "stat");
-  std::string text((std::istreambuf_iterator<char>(file)), {});
-  const std::size_t name_end = text.rfind(')');  // the name may contain any characters
-  if (name_end == std::string::npos) return false;
-  std::istringstream rest(text.substr(name_end + 1));
-  std::string state;
-  int parent = 0;
-  return rest >> state >> parent && parent == getpid();
-}
 
 std::set<int> children() {
   std::set<int> found;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
     const auto number = parse_integer(entry.path().filename().string());
-    if (number && is_child(entry.path())) found.insert(static_cast<int>(*number));
+    if (number && parent_of(static_cast<int>(*number)) == getpid()) found.insert(static_cast<int>(*number));
   }
   return found;
 }
