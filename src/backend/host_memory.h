@@ -12,8 +12,8 @@ namespace penstock::backend {
 
 class HostMemory {
  public:
-  // Throws RunError if the system cannot allocate or pin it.
-  explicit HostMemory(Bytes size);
+  // Throws RunError, with what the memory is for, if the system cannot allocate or pin it.
+  HostMemory(Bytes size, const char* purpose);
   ~HostMemory();
   HostMemory(const HostMemory&) = delete;
   HostMemory& operator=(const HostMemory&) = delete;

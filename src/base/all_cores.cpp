@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/interruption.h"
+#include "base/start_thread.h"
 
 namespace penstock {
 namespace {
@@ -35,7 +36,7 @@ class Loop {
     std::vector<std::jthread> others;  // joined even if this throws
     try {
       for (std::size_t thread = 1; thread < threads; ++thread)
-        others.emplace_back([this, thread] { assist(thread); });
+        start_thread("work on all cores", [&] { others.emplace_back([this, thread] { assist(thread); }); });
       take(0);
       wait();
     } catch (...) {

@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <fstream>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 
 #include "base/process.h"
@@ -75,8 +77,15 @@ int launched_local_rank() {
 }
 
 int usable_processors(int process) {
-  cpu_set_t set;
-  return sched_getaffinity(process, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 0;
+  constexpr int kMost = 1 << 20;
+  for (int room = CPU_SETSIZE; room <= kMost; room *= 2) {  // a set of fewer than the host's is refused
+    const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(room),
+                                                               [](cpu_set_t* p) { CPU_FREE(p); });
+    const std::size_t bytes = CPU_ALLOC_SIZE(room);
+    if (set && sched_getaffinity(process, bytes, set.get()) == 0) return CPU_COUNT_S(bytes, set.get());
+    if (errno != EINVAL) return 0;
+  }
+  return 0;
 }
 
 int usable_by_launcher() {

@@ -133,8 +133,9 @@ MpiWorld::~MpiWorld() {
 }
 
 void MpiWorld::poll() {
-  if (silent_) throw RunError("this rank gave up a message that is under way, and can send no other");
+  throw_failure();
   if (end_signal_.received()) throw_end();
+  if (silent_) throw RunError("this rank gave up a message that is under way, and can send no other");
   const Seconds now = steady_seconds();
   if (now - polled_ >= notice_period) {
     polled_ = now;
@@ -206,7 +207,8 @@ void MpiWorld::hear_others() {
 }
 
 // A message is sent as its length, then its bytes in pieces. Open MPI (4.1) writes past the end of a receive
-// matched with a longer message; so the tag of the pieces depends on the length, to prevent such a match.
+// matched with a longer message; so the tag of the pieces depends on the length, which makes such a match
+// rare: with the fewest tags of MPI's standard, two lengths in 126 have one tag.
 class MpiRequest : public Request::State {
  public:
   MpiRequest(std::shared_ptr<MpiWorld> world, Message message, Seconds timeout)
@@ -316,12 +318,13 @@ std::unique_ptr<Communicator> make_mpi() {
 void run_mpi(const std::function<void(Communicator&)>& body, const FailureReport& report,
              Seconds start_limit) {
   const auto world = std::make_shared<MpiWorld>(start_limit, report);
-  const auto all = make_group_of_all(world);
+  std::unique_ptr<Communicator> all;  // outside the try: nothing of it is freed before a failure is told
   const auto failed = [&](const std::exception& failure, Exit exit) {
-    report(all->rank(), failure);
-    world->end(make_notice(all->rank(), exit, failure.what()));
+    report(world->rank(), failure);
+    world->end(make_notice(world->rank(), exit, failure.what()));
   };
   try {
+    all = make_group_of_all(world);
     body(*all);
     all->barrier();
   } catch (const InputError& failure) {

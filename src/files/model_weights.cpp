@@ -92,7 +92,7 @@ void ModelWeights::map_index(const std::string& index) {
   const auto wanted = parse_weight_map(read_text(index, kLongestIndex), shown(index));
   std::set<std::string> names;
   for (const auto& [tensor, file] : wanted) names.insert(file);
-  std::size_t found = 0;
+  std::set<std::string_view> found;
   for (const std::string& name : names) {
     on_behalf_of(shown(index), [&] { files_.emplace_back((fs::path(path_) / name).string()); });
     for (const StoredTensor& tensor : files_.back().tensors()) {
@@ -102,14 +102,11 @@ void ModelWeights::map_index(const std::string& index) {
             shown(index) + ": " + tensor_text(tensor.name) + " is in " + printable(name, 200) + ", but " +
             (entry == wanted.end() ? "not in the index" : "the index says " + printable(entry->second, 200)));
       }
-      ++found;
+      found.insert(entry->first);
     }
   }
-  if (found == wanted.size()) return;
   for (const auto& [tensor, file] : wanted) {
-    bool there = false;
-    for (const Safetensors& mapped : files_) there |= mapped.find(tensor) != nullptr;
-    if (!there) {
+    if (!found.contains(tensor)) {
       throw InputError(shown(index) + ": " + tensor_text(tensor) + " is not in " + printable(file, 200) +
                        ", where the index says it is");
     }

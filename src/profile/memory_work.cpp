@@ -140,7 +140,8 @@ double measure_copy(Recorder& recorder, const Sizes& sizes) {
 double measure_host_link(Recorder& recorder, const Sizes& sizes) {
   const at::Tensor leaving = at::ones({sizes.copy_bytes}, backend::on_device(at::kByte));
   const at::Tensor arriving = at::zeros_like(leaving);
-  const backend::HostMemory to(sizes.copy_bytes), from(sizes.copy_bytes);
+  constexpr const char* kPurpose = "the speed of copies";
+  const backend::HostMemory to(sizes.copy_bytes, kPurpose), from(sizes.copy_bytes, kPurpose);
   backend::CopyLane out, in;
   return static_cast<double>(sizes.copy_bytes) / recorder.seconds([&] {
     const auto left =

@@ -70,15 +70,16 @@ std::string name_of(const schedule::Program& program, const Op& op, bool sliced)
 }
 
 Box box_of(const schedule::Program& program, int device, const Op& op, const schedule::Event& event,
-           bool sliced, const Chunks& chunks) {
+           bool sliced, const Chunks& chunks, bool in_seconds) {
+  const auto text = in_seconds ? print_seconds : print_count;
   return {.row = device,
           .start = event.start,
           .end = event.end,
           .kind = op.kind,
           .lightness = is_action(op.kind) ? chunks.lightness(op.key.stage) : 1,
           .label = label_of(op, sliced),
-          .hint = name_of(program, op, sliced) + " on " + row_name(device) + ", from " +
-                  print_seconds(event.start) + " for " + print_seconds(event.end - event.start)};
+          .hint = name_of(program, op, sliced) + " on " + row_name(device) + ", from " + text(event.start) +
+                  " for " + text(event.end - event.start)};
 }
 
 constexpr std::string_view lane_name(schedule::Lane lane) {
@@ -157,10 +158,10 @@ Drawing draw(const schedule::Schedule& schedule, const UnitTimes& times) {
   return drawing;
 }
 
-Drawing draw(const schedule::Program& program, const schedule::Timeline& timeline) {
+Drawing draw(const schedule::Program& program, const schedule::Timeline& timeline, const std::string& unit) {
   PENSTOCK_CHECK(timeline.devices.size() == program.devices.size(), "a timeline has a row for each device");
-  Drawing drawing{.title = program.name, .end = timeline.makespan(), .unit = "s"};
-  const bool sliced = std::ranges::any_of(program.slices, [](int n) { return n != 1; });
+  Drawing drawing{.title = program.name, .end = timeline.makespan(), .unit = unit};
+  const bool sliced = is_sliced(program);
   const std::vector<schedule::Lane> lanes = drawn_lanes(program);
   const ExchangeNotes notes(program, sliced);
   for (int device = 0; device < program.device_count(); ++device) {
@@ -178,7 +179,8 @@ Drawing draw(const schedule::Program& program, const schedule::Timeline& timelin
       const Op& op = ops[i];
       const auto lane = std::ranges::find(lanes, lane_of(op.kind));
       if (lane == lanes.end()) continue;
-      drawing.boxes.push_back(box_of(program, device, op, timeline.devices[device][i], sliced, chunks));
+      drawing.boxes.push_back(
+          box_of(program, device, op, timeline.devices[device][i], sliced, chunks, unit == "s"));
       drawing.boxes.back().row = row + static_cast<int>(lane - lanes.begin());
       notes.add_to(drawing.boxes.back(), device, op);
     }

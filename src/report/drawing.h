@@ -39,7 +39,8 @@ std::string unit_text(const schedule::Program& program, const schedule::Op& op);
 Drawing draw(const schedule::Schedule& schedule, const UnitTimes& times = {});
 
 // Draws the compute lanes, and copies and collectives below them if there are any. `timeline` has one event
-// per op of the program.
-Drawing draw(const schedule::Program& program, const schedule::Timeline& timeline);
+// per op of the program. In another unit than seconds, times are printed as numbers.
+Drawing draw(const schedule::Program& program, const schedule::Timeline& timeline,
+             const std::string& unit = "s");
 
 }  // namespace penstock::report

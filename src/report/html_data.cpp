@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/whole.h"
 #include "report/check_timeline.h"
 #include "report/html_charts.h"
 #include "report/html_json.h"
@@ -164,7 +165,8 @@ std::string track_json(const Run& run, const Track& track, bool measured, const 
 // Indices to keep: of more than `points` values, the minimum and maximum of each equal part, in order.
 std::vector<std::size_t> kept_values(const std::vector<double>& values, std::size_t points) {
   std::vector<std::size_t> kept;
-  const std::size_t size = std::max<std::size_t>(values.size() / std::max<std::size_t>(points / 2, 1), 1);
+  const std::size_t parts = std::max<std::size_t>(points / 2, 1);
+  const std::size_t size = values.size() <= points ? 1 : ceil_div(values.size(), parts);
   for (std::size_t begin = 0; begin < values.size(); begin += size) {
     const auto first = values.begin() + begin, last = values.begin() + std::min(begin + size, values.size());
     const auto [least, greatest] = std::minmax_element(

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A report as the JSON value that a page's script draws.
 //
-// {"title", "kinds": [{"word", "key", "lane", "colour"}], "compute": [kind..], "lanes", "series": [colour..],
-//  "lines": [colour..],
+// {"title", "kinds": [{"word", "key", "lane", "colour"}], "compute": [kind..], "series": [colour..],
+//  "more": [colour..], "lines": [colour..],
 //  "runs": [{"name", "stages", "slices", "configuration", "notes", "tables", "metrics",
 //            "heatMaps", "sliceNotes",
 //            "devices", "rows": [name..] or [], "groups": [{"name", "of": [group of each row]}],

@@ -82,7 +82,7 @@ void TraceWriter::event(std::string_view body) {
 void TraceWriter::add(const TraceProcess& process) {
   check_timeline(process.program, process.timeline);
   process_ = &process;
-  sliced_ = std::ranges::any_of(process.program.slices, [](int n) { return n != 1; });
+  sliced_ = is_sliced(process.program);
   first_process_ = processes_;
   processes_ += process.program.device_count();
   messages_ = schedule::deliveries_of(process.program);

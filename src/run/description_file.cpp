@@ -45,9 +45,10 @@ std::vector<fs::path> with_published(const std::vector<fs::path>& folders) {
 
 // Finds the file of a bare name in the first folder that has it.
 std::optional<std::string> file_of_name(const std::vector<fs::path>& among, const std::string& name) {
+  std::error_code ignored;  // as of a name that is too long
   for (const fs::path& folder : with_published(among)) {
     const fs::path file = folder / (name + ".toml");
-    if (fs::is_regular_file(file)) return file.lexically_normal().string();
+    if (fs::is_regular_file(file, ignored)) return file.lexically_normal().string();
   }
   return {};
 }
@@ -55,9 +56,9 @@ std::optional<std::string> file_of_name(const std::vector<fs::path>& among, cons
 std::vector<std::string> known_names(const std::string& kind, const std::string& beside) {
   std::vector<std::string> names;
   for (const fs::path& folder : with_published(folders(kind, beside))) {
-    if (!fs::is_directory(folder)) continue;
-    for (const auto& entry : fs::directory_iterator(folder)) {
-      if (entry.path().extension() == ".toml") names.push_back(entry.path().stem());
+    std::error_code error;  // of a folder that is not there or cannot be read
+    for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+      if (entry->path().extension() == ".toml") names.push_back(entry->path().stem());
     }
   }
   std::sort(names.begin(), names.end());
@@ -119,15 +120,17 @@ std::string name_for_any_file(const std::string& kind, const std::string& name, 
 std::optional<DescriptionText> read_beside_descriptions(const std::string& kind, const std::string& file) {
   constexpr std::size_t kLongest = 1 << 20;
   for (const fs::path& folder : folders(kind, "")) {
+    std::error_code ignored;
     const std::string path = (folder / file).lexically_normal().string();
-    if (fs::is_regular_file(path)) return DescriptionText{path, files::read_text(path, kLongest)};
+    if (fs::is_regular_file(path, ignored)) return DescriptionText{path, files::read_text(path, kLongest)};
   }
   return {};
 }
 
 std::string description_folder(const std::string& kind) {
   for (const fs::path& folder : folders(kind, "")) {
-    if (fs::is_directory(folder)) return folder.lexically_normal().string();
+    std::error_code ignored;
+    if (fs::is_directory(folder, ignored)) return folder.lexically_normal().string();
   }
   throw InputError("there is no folder " + kind + "/ here or next to the program");
 }

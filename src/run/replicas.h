@@ -30,7 +30,7 @@ bool keeps_tree(std::int64_t groups, std::int64_t replicas);
 // the nearest ones that do.
 void settle_replicas(Options& options);
 
-// The states that the options select; "auto" gives Shared for now. Whole if there is nothing to share.
+// The states that the options select; "auto" gives Optimizer for now. None if there is nothing to share.
 schedule::ReplicaSharding replica_sharding_of(const Options& options);
 
 // The same run with parallel.shard = "weights".

@@ -9,6 +9,7 @@
 // same members are also matched in order (meeting.h).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -169,5 +170,10 @@ struct Program {
 
   friend bool operator==(const Program&, const Program&) = default;
 };
+
+// Whether any micro-batch has several slices, so that op names have a slice.
+inline bool is_sliced(const Program& program) {
+  return std::ranges::any_of(program.slices, [](int n) { return n != 1; });
+}
 
 }  // namespace penstock::schedule

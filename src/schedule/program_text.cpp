@@ -49,7 +49,7 @@ std::string to_token(const Op& op, bool with_slice) {
 }
 
 std::string to_text(const Program& program) {
-  const bool with_slice = std::ranges::any_of(program.slices, [](int n) { return n != 1; });
+  const bool with_slice = is_sliced(program);
   std::string text = std::string(kProgramMagic) + "\nname " + printable(program.name, program.name.size());
   text += "\nstages " + std::to_string(program.stages) + "\nslices ";
   for (std::size_t j = 0; j < program.slices.size(); ++j)

@@ -11,9 +11,7 @@ namespace {
 using schedule::Op;
 using schedule::Program;
 
-std::string token(const Program& program, const Op& op) {
-  return to_token(op, std::ranges::any_of(program.slices, [](int n) { return n != 1; }));
-}
+std::string token(const Program& program, const Op& op) { return to_token(op, is_sliced(program)); }
 
 std::string sentence(const Program& program, const Stall& stall) {
   const std::vector<Op>& ops = program.devices[stall.device].ops;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "sim/deadlock.h"
 #include "sim/exchange_run.h"
 
 namespace penstock::sim {
@@ -60,7 +61,6 @@ void ExchangeRun::end_wait(int d) {
 }
 
 Seconds ExchangeRun::by_link(int from, int to, Bytes bytes, bool with_bytes) {
-  constexpr std::uint32_t kNoOp = static_cast<std::uint32_t>(-1);
   const schedule::Op message{.kind = schedule::OpKind::SendForward, .peer = to, .bytes = bytes};
   const Transfer transfer = costs_.transfer(from, kNoOp, message);
   if (!with_bytes) return time_ + transfer.latency;

@@ -10,9 +10,9 @@ namespace penstock::sim {
 
 // {"schedule", "makespan_s", "bubble_fraction", "span_bubble_fraction", "devices": [{"busy_s", "idle_s",
 //  "idle_by_cause_s": {"ramp", "transfer", "copy", "imbalance", "dependency"}, "peak_in_flight",
-//  "peak_in_flight_until_input", "peak_bytes", "peak_bytes_by_category": {..}, "memory": [[time, bytes of
-//  each category..]..] if samples were kept}]}. For a deadlocked program: {"schedule", "deadlock",
-//  "stalls"}.
+//  "peak_in_flight_until_input", "peak_bytes", "peak_away_bytes", "peak_bytes_by_category": {..}, "memory":
+//  [[time, bytes of each category..]..] if samples were kept}]}. For a deadlocked program: {"schedule",
+//  "deadlock", "stalls"}.
 std::string to_json(const Result& result);
 
 // A line of totals and a table with one row per device.

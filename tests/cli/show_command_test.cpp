@@ -2,6 +2,8 @@
 // penstock show and check, and what they say of command lines that are wrong.
 #include <gtest/gtest.h>
 
+#include <regex>
+
 #include "cli/run_program.h"
 
 namespace penstock::testing {
@@ -78,6 +80,22 @@ TEST(ShowCommand, DrawsTheExchangesOfARunFileAsThoseOfFlags) {
   const auto notes_and_grid = [](const std::string& text) { return text.substr(text.find("exchange lev")); };
   EXPECT_EQ(notes_and_grid(shown), notes_and_grid(by_flags)) << shown;
   EXPECT_EQ(show({scratch / "plain.toml"}).out.find("exchange levelled"), std::string::npos);
+}
+
+// As with --offload: a share of what a copy of the whole record takes. Of a run's records a part stays.
+TEST(ShowCommand, DrawsTheCopiesOfARunFileWithTheirTimes) {
+  const Scratch scratch;
+  scratch.write("run.toml",
+                "[parallel]\npp = 2\n[schedule]\nslices = 4\n[memory]\noffload = 1.0\n[train]\nbatch = 2\n");
+  for (const Ending& shown : {show({scratch / "run.toml", "--format", "svg"}),
+                              show({"--schedule", "slimpipe", "-p", "2", "-m", "2", "-n", "4", "--offload",
+                                    "1", "--format", "svg"})}) {
+    EXPECT_EQ(shown.exit_code, 0) << shown.err;
+    EXPECT_TRUE(
+        std::regex_search(shown.out, std::regex("OFFLOAD0.0 on device 0, from 1 for (0[.][0-9]+|1)<")))
+        << shown.out;
+    EXPECT_NE(shown.out.find("time units (F = 1, B = 2"), std::string::npos);
+  }
 }
 
 TEST(ShowCommand, SaysOfARunFileWhatItSaysOfItsScheduleByFlags) {
@@ -165,6 +183,18 @@ TEST(ShowCommand, NamesWhatIsWrongWithAMesh) {
   }
   for (const char* flag : {"-p", "-d", "-t", "-c"})
     expect_refusal(show({"--mesh", flag, "2147483647"}), "a mesh of more than 1048576 ranks is not drawn");
+}
+
+TEST(CheckCommand, NamesAnActionAlikeInItsTextAndItsJson) {
+  const Scratch scratch;
+  std::string program = show({"--schedule", "1f1b", "-p", "2", "-m", "2", "--program"}).out;
+  const std::size_t second = program.find(" 1F1 ");
+  ASSERT_NE(second, std::string::npos) << program;
+  scratch.write("program.txt", program.replace(second, 5, " 1F0 "));
+  const Ending ending =
+      run_program({PENSTOCK_PROGRAM, "check", "--program", scratch / "program.txt", "--json"});
+  EXPECT_EQ(ending.exit_code, 1);
+  EXPECT_NE(ending.out.find("\"action\": \"1F0\", \"text\": "), std::string::npos) << ending.out;
 }
 
 TEST(CheckCommand, ShowsNoByteOfABinaryFileAsItIs) {

@@ -130,6 +130,51 @@ TEST(SimulateCommand, RefusesSizesBesideAFile) {
   }
 }
 
+// Of a run in which every time was a thousandth of what it was, all times are.
+TEST(SimulateCommand, SplitsTheWaitsOfAMeasuredStepByItsOwnTimesAlone) {
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  const Ending trained = testing::program({"train", "--ranks", "2", scratch / "run.toml", "--output.dir",
+                                           scratch / "run", "--parallel.layers", "[3, 1]",
+                                           "--schedule.vocabulary_parallel", "true", "--train.steps", "2"});
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  constexpr double kFaster = 1e-3;
+  const auto measured = [&] {
+    const Ending ending = simulate({scratch / "run", "--json"});
+    EXPECT_EQ(ending.exit_code, 0) << ending.err;
+    return Json::parse(ending.out)["measured"];
+  };
+  const Json slow = measured();
+  Json timeline = Json::parse(scratch.read("run/timeline.json"));
+  for (Json& step : timeline["steps"]) {
+    for (Json& device : step["devices"]) {
+      for (Json& op : device) {
+        for (Json& time : op) time = time.get<double>() * kFaster;
+      }
+    }
+  }
+  scratch.write("run/timeline.json", timeline.dump());
+  const Json quick = measured();
+  double imbalance = 0;
+  for (std::size_t device = 0; device < 2; ++device) {
+    const Json &before = slow["devices"][device]["idle_by_cause_s"],
+               &after = quick["devices"][device]["idle_by_cause_s"];
+    for (const auto& [cause, seconds] : before.items())
+      EXPECT_NEAR(after[cause], kFaster * seconds.get<double>(), 1e-9) << cause;
+    imbalance += before["imbalance"].get<double>();
+  }
+  EXPECT_GT(imbalance, 0);
+}
+
+TEST(SimulateCommand, NamesTheSweptCountThatIsTooGreat) {
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  const Ending ending = simulate({scratch / "run.toml", "--sweep", "micro_batches=2147483647",
+                                  "--train.micro_batch", "1000000", "--parallel.dp", "65536"});
+  EXPECT_NE(ending.err.find("train.batch = 1000000001 must be from 1 to 1000000000"), std::string::npos)
+      << ending.err;
+}
+
 TEST(SimulateCommand, SweepsSlicesWithVisitsOfEqualWork) {
   const Ending ending = simulate_schedule({"--vocabulary-parallel", "--visit", "1", "--forward", "2",
                                            "--backward", "4", "--sweep", "slices=1,2,4", "--json"});

@@ -58,8 +58,15 @@ class FakeNccl {
 
   static constexpr int kRefused = 5, kLost = 6;
   std::atomic<int> join_result = comm::Nccl::kSuccess;  // of the joins from now on
+  std::atomic<int> joins_until_refused = -1;            // one join alone fails
   std::atomic<int> async_error = comm::Nccl::kSuccess;
   std::atomic<int> ended = 0;
+
+  // Ends the calls that still wait for another rank.
+  void stop() {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, pair] : pairs_) pair->stop();
+  }
 
   // Messages that this thread has sent and nobody has received yet.
   int sent_here() {
@@ -141,6 +148,7 @@ class FakeNccl {
 
   int join(comm::Nccl::Group* group, int, const std::string& id, int) {
     if (join_result != comm::Nccl::kSuccess) return join_result;
+    if (joins_until_refused-- == 0) return kRefused;
     std::shared_ptr<Pair> pair;
     End* end = nullptr;
     {

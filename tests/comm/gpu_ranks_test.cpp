@@ -223,6 +223,17 @@ TEST_F(GpuRanks, AnErrorOfNcclIsToldInItsWords) {
   EXPECT_EQ(failure<RunError>([&] { on_ranks(2, receive); }), "NCCL: the GPU refuses");
 }
 
+// One direction is linked already, and its end would wait for the other rank.
+TEST_F(GpuRanks, ALinkThatFailsInOneDirectionIsToldAtOnce) {
+  nccl_.joins_until_refused = 2;
+  const auto connect = [&](Communicator& control) {
+    control.set_timeout(5);
+    make_gpu_ranks(control, nccl_.functions())->connect_gpus();
+  };
+  EXPECT_EQ(failure<RunError>([&] { run_ranks(2, connect); }), "NCCL: the GPU refuses");
+  nccl_.stop();  // the other rank's join
+}
+
 TEST_F(GpuRanks, AnErrorThatComesLaterEndsTheWait) {
   const std::string text = failure<RunError>([&] {
     on_ranks(2, [&](Communicator& world) {

@@ -199,6 +199,9 @@ TEST(MegatronIndex, RefusesSequencesWithoutADocument) {
   IdxFields fields = idx_of({3});
   fields.documents = {1};
   fields.entries = 1;
+  EXPECT_SAYS(index_refusal(fields, 6), "has no document for its 1 sequence;");
+  fields.documents = {1, 1};
+  fields.entries = 2;
   EXPECT_SAYS(index_refusal(fields, 6), "document 0 begins with sequence 1");
 }
 

@@ -11,6 +11,7 @@ namespace {
 run::Run small_run() {
   run::Run run;
   run.options.train.micro_batch = 2;
+  run.options.schedule.slice_tokens = 8;
   run.schedule.slices = {1, 1};
   return run;
 }

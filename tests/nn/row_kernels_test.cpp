@@ -132,7 +132,7 @@ Tensors embedding(Inputs& in) {
   const at::Tensor table = in.make({50, kWidth}), tokens = random_ids(kRows, 50, 1);
   at::Tensor grad_table = in.sums({50, kWidth}), held = in.rows(), held_grad = in.sums({20, kWidth});
   const mesh::Shard shard{.begin = 10, .count = 20, .held = 20};
-  kernels::accumulate_embedding_gradient(grad_table, in.rows(), tokens);
+  kernels::accumulate_held_embedding_gradient(grad_table, mesh::padded_block(50, 1, 0), in.rows(), tokens);
   kernels::embed_held(held, table.narrow(0, 10, 20), shard, tokens);
   kernels::accumulate_held_embedding_gradient(held_grad, shard, in.rows(), tokens);
   return {kernels::embed(table, tokens), grad_table, held, held_grad};

@@ -225,5 +225,13 @@ TEST(Descriptions, WithoutTheirFolderNoneIsKnownAndTheFolderIsNamed) {
   EXPECT_EQ(refusal({"penstock"}), lack + ", or one of penstock");
 }
 
+TEST(Descriptions, OfANameThatNoFileCanHaveAreUnknown) {
+  const std::string name(5000, 'h');
+  EXPECT_NE(failure<InputError>([&] {
+              find_description("hardware", name, PENSTOCK_SOURCE_DIR, {});
+            }).find("is unknown"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace penstock::run

@@ -77,6 +77,9 @@ TEST(StepTimeline, RefusesRanksThatAreNotAllThere) {
   step = timeline_of(program);
   std::swap(step.ranks[5][1].start, step.ranks[5][1].end);
   EXPECT_EQ(refusal(step), "timeline.json: step 7, rank 5: op 1 ends before it starts");
+  step = timeline_of(program);
+  step.ranks[5][0].start = -1;
+  EXPECT_EQ(refusal(step), "timeline.json: step 7, rank 5: op 0 starts before its step");
 }
 
 }  // namespace

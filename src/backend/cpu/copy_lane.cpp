@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/start_thread.h"
 
 namespace penstock::backend {
 
@@ -22,7 +23,7 @@ struct CopyLane::State {
   std::uint64_t asked = 0;
   std::exception_ptr failure;
   bool ending = false;
-  std::thread thread{[this] { work(); }};
+  std::thread thread = start_thread("offloading copies", [this] { return std::thread([this] { work(); }); });
 };
 
 CopyLane::CopyLane() : state_(std::make_unique<State>()) {}

@@ -7,10 +7,10 @@
 
 namespace penstock::backend {
 
-HostMemory::HostMemory(Bytes size) : size_(static_cast<std::size_t>(size)) {
+HostMemory::HostMemory(Bytes size, const char* purpose) : size_(static_cast<std::size_t>(size)) {
   void* memory = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
-    throw RunError("out of memory: " + print_bytes(size) + " wanted on the host for offloaded records");
+    throw RunError("out of memory: " + print_bytes(size) + " wanted on the host for " + purpose);
   begin_ = static_cast<std::byte*>(memory);
 }
 

@@ -73,6 +73,12 @@ class Cache {
     trim();
   }
 
+  // Of a block that take() did not have and that the system does not give either.
+  void forget_taken(std::size_t capacity) {
+    const std::lock_guard lock(mutex_);
+    in_use_ -= capacity;
+  }
+
   // The peak is forgotten too, or else later work of less could cache as much.
   void release() {
     const std::lock_guard lock(mutex_);
@@ -169,11 +175,21 @@ std::size_t rounded(std::size_t bytes) {
 
 std::atomic<std::int64_t> mapped{0};
 
+// Unused blocks are given back before it fails.
 Header* map_block(std::size_t capacity) {
+  const auto map = [&] {
+    return mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  };
   mapped.fetch_add(1, std::memory_order_relaxed);
-  void* block = mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (block == MAP_FAILED)
+  void* block = map();
+  if (block == MAP_FAILED) {
+    cache().release();
+    block = map();
+  }
+  if (block == MAP_FAILED) {
+    cache().forget_taken(capacity);
     throw RunError("out of memory: " + print_bytes(static_cast<Bytes>(capacity)) + " wanted");
+  }
   ask_for_large_pages(block, capacity);
   return start_block(block, capacity);
 }

@@ -6,6 +6,7 @@
 #include <c10/cuda/CUDAStream.h>
 
 #include <deque>
+#include <utility>
 
 #include "base/error.h"
 
@@ -32,11 +33,12 @@ std::uint64_t CopyLane::post(std::function<void()> job) {
   issued.record();
   issued.block(state_->stream);
   const c10::cuda::CUDAStreamGuard guard(state_->stream);
-  State::Job& here = state_->jobs.emplace_back();
+  State::Job here;
   here.times.start = moment_now();
   job();
   here.times.end = moment_now();
   here.done.record();
+  state_->jobs.push_back(std::move(here));
   return state_->posted++;
 }
 

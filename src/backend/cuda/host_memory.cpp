@@ -9,13 +9,13 @@
 
 namespace penstock::backend {
 
-HostMemory::HostMemory(Bytes size) : size_(static_cast<std::size_t>(size)) {
+HostMemory::HostMemory(Bytes size, const char* purpose) : size_(static_cast<std::size_t>(size)) {
   void* memory = nullptr;
   const cudaError_t code = cudaHostAlloc(&memory, size_, cudaHostAllocPortable);
   if (code != cudaSuccess)
-    throw RunError(print_bytes(size) + " of the host's memory cannot be pinned for copies of the GPU (" +
-                   cudaGetErrorString(code) + "): less memory.offload needs less, a larger limit on locked " +
-                   "memory (ulimit -l) or on the container's memory allows more");
+    throw RunError(print_bytes(size) + " of the host's memory cannot be pinned for " + purpose + " (" +
+                   cudaGetErrorString(code) + "): a larger limit on locked memory (ulimit -l) or on the " +
+                   "container's memory allows more");
   begin_ = static_cast<std::byte*>(memory);
 }
 

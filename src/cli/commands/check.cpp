@@ -41,7 +41,7 @@ Exit check_program(const std::string& text, const std::string& path, bool json) 
   const schedule::Program program = schedule::parse_program(text, path);
   const auto findings = schedule::check(program);
   if (json) {
-    std::cout << to_json(findings, true);
+    std::cout << to_json(findings, schedule::is_sliced(program));
   } else if (findings.empty()) {
     std::cout << "legal program: " << counted(program.device_count(), "device") << ", "
               << counted(program.stages, "stage") << ", " << counted(program.micro_batches(), "micro-batch")

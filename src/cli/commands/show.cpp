@@ -19,6 +19,7 @@
 #include "report/grid.h"
 #include "report/svg.h"
 #include "report/trace.h"
+#include "run/costs.h"
 #include "schedule/check/check.h"
 #include "schedule/generators/greedy.h"
 #include "schedule/passes/lower.h"
@@ -86,16 +87,32 @@ void refuse_idle_costs(const ShowFlags& flags) {
       "costs; for other schedules give them to simulate");
 }
 
-// Simulates a program with F = 1, B = 2, I = W = 1, vocabulary visits 1/2.
-sim::Result in_unit_times(const ShowFlags& flags, const schedule::Program& program) {
-  sim::Result result = sim::evaluate(program, sim::UnitCosts({.visit = 0.5}, unit_record(flags.schedule)));
+// Simulates a program with F = 1, B = 2, I = W = 1, vocabulary visits 1/2, copies of a whole record 1.
+sim::Result in_unit_times(const schedule::Program& program, const sim::RecordBytes& record) {
+  sim::Result result = sim::evaluate(program, sim::UnitCosts({.visit = 0.5}, record));
   sim::require_end(result);
   return result;
 }
 
+constexpr const char* kUnitTimes =
+    "time units (F = 1, B = 2, I = 1, W = 1, LOSS = 0.5, copy of a record = 1)";
+
+// The largest record of the run, of which copies are shares.
+sim::RecordBytes record_of(const run::Run& run) {
+  if (run.offload == 0) return {};
+  const sim::AnalyticCosts costs = run::costs_of(run, sim::assumed_hardware());
+  Bytes largest = 0;
+  for (const schedule::DeviceProgram& device : run.program.devices) {
+    for (const schedule::Op& op : device.ops) {
+      if (op.kind == schedule::OpKind::Offload) largest = std::max(largest, costs.record(op.key).record);
+    }
+  }
+  return {.record = largest};
+}
+
 std::string trace_of(const ShowFlags& flags, const schedule::Schedule& schedule) {
   const schedule::Program program = lower_legal(schedule, flags.schedule);
-  const sim::Result result = in_unit_times(flags, program);
+  const sim::Result result = in_unit_times(program, unit_record(flags.schedule));
   return report::chrome_trace({.prefix = "", .program = program, .timeline = result.timeline});
 }
 
@@ -105,7 +122,8 @@ std::string svg_of(const ShowFlags& flags, const schedule::Schedule& schedule) {
       flags.schedule.offload == 0 && !flags.schedule.vocabulary_parallel && flags.schedule.exchange == "off";
   if (plain) return report::svg(report::draw(schedule));
   const schedule::Program program = lower_legal(schedule, flags.schedule);
-  return report::svg(report::draw(program, in_unit_times(flags, program).timeline));
+  const sim::Result result = in_unit_times(program, unit_record(flags.schedule));
+  return report::svg(report::draw(program, result.timeline, kUnitTimes));
 }
 
 // "-" after actions partly computed elsewhere, "+" after those that compute for other devices.
@@ -165,8 +183,8 @@ std::string show_run(const ShowFlags& flags) {
                    {.notes = notes(run),
                     .exchange = std::string(schedule::name_of(run.exchange)),
                     .program = run.program});
-  const auto timeline = in_unit_times(flags, run.program).timeline;
-  if (flags.format == "svg") return report::svg(report::draw(run.program, timeline));
+  const auto timeline = in_unit_times(run.program, record_of(run)).timeline;
+  if (flags.format == "svg") return report::svg(report::draw(run.program, timeline, kUnitTimes));
   return report::chrome_trace({.prefix = "", .program = run.program, .timeline = timeline});
 }
 

@@ -298,9 +298,10 @@ Simulated simulate_run_directory(const SimulateFlags& flags, const std::vector<s
   }
   simulated.result = evaluate_changed(simulated.program, costs, flags);
   for (const run::StepTimeline& step : measured.steps) {
+    const sim::MeasuredCosts own(simulated.program, step.timeline, bytes.bytes());
     simulated.measured.push_back(
         {"step " + std::to_string(step.step),
-         sim::account(simulated.program, step.timeline, bytes, {.memory_samples = flags.memory_samples}),
+         sim::account(simulated.program, step.timeline, own, {.memory_samples = flags.memory_samples}),
          step.memory, step.ranks});
   }
   simulated.predicted = run::predict_memory(run, simulated.program);

@@ -11,6 +11,7 @@
 #include "base/columns.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "base/whole.h"
 #include "report/plot.h"
 #include "run/options.h"
 #include "run/replicas.h"
@@ -85,7 +86,8 @@ std::string value_in_file(const SimulateFlags& flags, const std::vector<std::str
                           const SweptKey* known, const std::string& value, const std::string& setting) {
   if (!known || known->name != "micro_batches") return value;
   const run::Options options = run::read_fitted_options(flags.schedule.file, overrides);
-  return std::to_string(parse_count(value, setting) * options.train.micro_batch * options.parallel.dp);
+  return std::to_string(product_within(
+      run::kMostSequences, {parse_count(value, setting), options.train.micro_batch, options.parallel.dp}));
 }
 
 Simulated simulate_value(const SimulateFlags& flags, std::vector<std::string> overrides,

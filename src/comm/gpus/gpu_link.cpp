@@ -4,8 +4,11 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
+
+#include "base/start_thread.h"
 
 namespace penstock::comm {
 
@@ -87,7 +90,7 @@ struct GpuLink::State {
 
 GpuLink::GpuLink(const Nccl& nccl, const Nccl::Id& id, bool sending)
     : state_(std::make_shared<State>(nccl, id, sending)) {
-  std::thread([state = state_] { state->join(); }).detach();
+  start_thread("a link between GPUs", [this] { std::thread([state = state_] { state->join(); }).detach(); });
 }
 
 GpuLink::~GpuLink() { end(); }
@@ -98,7 +101,11 @@ void GpuLink::end() {
 
 // Uses a thread, since NCCL may block it indefinitely.
 void GpuLink::abandon() {
-  if (state_->give_up()) std::thread([state = state_] { state->end(state->nccl.abort); }).detach();
+  if (!state_->give_up()) return;
+  try {
+    std::thread([state = state_] { state->end(state->nccl.abort); }).detach();
+  } catch (const std::system_error&) {  // no thread: the group ends with the process
+  }
 }
 
 bool GpuLink::joined() {

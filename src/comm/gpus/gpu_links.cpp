@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/start_thread.h"
 #include "comm/backoff.h"
 #include "comm/message_notes.h"
 
@@ -56,15 +57,21 @@ void GpuLinks::connect(const std::vector<int>& members, Seconds timeout) {
 void GpuLinks::link_with(int rank, Seconds timeout) {
   if (peers_.contains(rank)) return;
   Peer peer;
-  for (const bool lower : {true, false}) {
-    const bool sending = (control_.rank() < rank) == lower;
-    (sending ? peer.sending : peer.receiving) = joined_link(rank, sending, timeout);
+  try {
+    for (const bool lower : {true, false}) {
+      const bool sending = (control_.rank() < rank) == lower;
+      (sending ? peer.sending : peer.receiving) = joined_link(rank, sending, timeout);
+    }
+  } catch (...) {
+    peer.abandon();  // its destructor would wait for the other rank
+    throw;
   }
   listen_to(rank, peers_[rank] = std::move(peer));
 }
 
 std::unique_ptr<GpuLink> GpuLinks::joined_link(int rank, bool sending, Seconds timeout) {
   Nccl::Id id;
+  notices_->set_timeout(timeout);
   if (sending) {
     nccl_.require(nccl_.get_unique_id(&id));
     notices_->send(bytes_of(id), rank, kIds).wait();
@@ -212,15 +219,12 @@ void GpuLinks::close(Seconds timeout) {
   std::vector<std::jthread> ends;
   for (auto& [rank, peer] : peers_) {
     for (GpuLink* link : {peer.sending.get(), peer.receiving.get()})
-      ends.emplace_back([link] { link->end(); });
+      start_thread("the end of NCCL's groups", [&] { ends.emplace_back([link] { link->end(); }); });
   }
 }
 
 void GpuLinks::abandon() {
-  for (auto& [rank, peer] : peers_) {
-    peer.sending->abandon();
-    peer.receiving->abandon();
-  }
+  for (auto& [rank, peer] : peers_) peer.abandon();
 }
 
 }  // namespace penstock::comm

@@ -86,6 +86,13 @@ class GpuLinks {
     Notice heard;
     Request listening;
     bool closed = false;
+
+    // Also of a peer with one link or none yet.
+    void abandon() {
+      for (GpuLink* link : {sending.get(), receiving.get()}) {
+        if (link) link->abandon();
+      }
+    }
   };
   // Messages of one group and channel in one direction.
   struct Lane {

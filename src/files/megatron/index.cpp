@@ -80,6 +80,10 @@ void MegatronIndex::read_header() {
   const auto counts =
       std::to_string(sequences) + " sequences and " + std::to_string(entries) + " document entries";
   if (entries == 0) fail(kDocumentsAt, "has no document entries; expected one more than documents");
+  if (entries == 1 && sequences > 0)
+    fail(kDocumentsAt, "has no document for its " +
+                           counted(static_cast<std::int64_t>(sequences), "sequence") +
+                           "; expected one more document entry than documents");
   if (sequences > rest / kBytesOfSequence || entries > rest / kBytesOfDocument)
     fail(kSequencesAt, "says it has " + counts + ", more than its " + text(bytes_.size()) + " bytes hold");
   const std::uint64_t needed = sequences * kBytesOfSequence + entries * kBytesOfDocument;

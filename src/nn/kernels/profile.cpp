@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/kernels/profile.h"
 
+#include <exception>
 #include <utility>
 
 #include "nn/kernels/boundary.h"
@@ -62,26 +63,31 @@ std::vector<KernelCall> Profile::calls() const {
 ProfileScope::ProfileScope(Profile* profile) : previous_(std::exchange(active, profile)) {}
 ProfileScope::~ProfileScope() { active = previous_; }
 
+bool is_profiled() { return active != nullptr; }
+
 BlockScope::BlockScope(Block block) : previous_(std::exchange(block_now, block)) {}
 BlockScope::~BlockScope() { block_now = previous_; }
 
 // While a call is timed no profile is active, so nested calls are not recorded.
 KernelTimer::KernelTimer(Kernel kernel, Work work) {
   if (kernels_under_way == 0) at_boundary();
+  if (active) {
+    timed_.call = {.kernel = kernel, .block = block_now, .flops = work.flops, .bytes = work.bytes};
+    timed_.start = backend::moment_now();
+  }
   ++kernels_under_way;
-  profile_ = active;
-  if (!profile_) return;
-  active = nullptr;
-  timed_.call = {.kernel = kernel, .block = block_now, .flops = work.flops, .bytes = work.bytes};
-  timed_.start = backend::moment_now();
+  profile_ = std::exchange(active, nullptr);
 }
 
 KernelTimer::~KernelTimer() {
   --kernels_under_way;
   if (!profile_) return;
   active = profile_;
-  timed_.end = backend::moment_now();
-  profile_->calls_.push_back(std::move(timed_));
+  try {
+    timed_.end = backend::moment_now();
+    profile_->calls_.push_back(std::move(timed_));
+  } catch (const std::exception&) {  // a lost GPU, which the kernel itself or the next one reports
+  }
 }
 
 }  // namespace penstock::nn

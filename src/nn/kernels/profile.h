@@ -84,6 +84,9 @@ class ProfileScope {
   Profile* previous_;
 };
 
+// Whether this thread's kernel calls are recorded now, so that their work must be known.
+bool is_profiled();
+
 // While alive, this thread's kernel calls count towards the block.
 class BlockScope {
  public:

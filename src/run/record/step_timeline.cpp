@@ -22,6 +22,7 @@ schedule::Event parse_event(const Json& pair, std::uint32_t op, const std::strin
                        std::ranges::all_of(pair, [](const Json& number) { return number.is_number(); });
   if (!numbers) throw InputError(place + ": op " + std::to_string(op) + " has no start and end");
   const schedule::Event event{.start = pair[0].get<double>(), .end = pair[1].get<double>()};
+  if (event.start < 0) throw InputError(place + ": op " + std::to_string(op) + " starts before its step");
   if (!std::isfinite(event.start) || !std::isfinite(event.end) || event.end < event.start) {
     throw InputError(place + ": op " + std::to_string(op) + " ends before it starts");
   }

@@ -9,10 +9,6 @@
 namespace penstock::schedule {
 namespace {
 
-bool is_sliced(const Program& program) {
-  return std::ranges::any_of(program.slices, [](int n) { return n != 1; });
-}
-
 bool is_transfer(OpKind kind) { return is_send(kind) || is_receive(kind); }
 
 Action action_of(const Op& op) {

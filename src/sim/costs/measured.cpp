@@ -40,9 +40,9 @@ void check_device(const Program& program, const Timeline& timeline, int device) 
     const bool whole = std::isfinite(event.start) && std::isfinite(event.end) && 0 <= event.start &&
                        event.start <= event.end;
     if (whole) continue;
-    throw InputError(who + ": op " + std::to_string(i) + " (" + to_token(ops[i], true) + ") runs from " +
-                     std::to_string(event.start) + " to " + std::to_string(event.end) +
-                     " s; expected a start and a later end");
+    throw InputError(who + ": op " + std::to_string(i) + " (" + to_token(ops[i], is_sliced(program)) +
+                     ") runs from " + std::to_string(event.start) + " to " + std::to_string(event.end) +
+                     " s; expected a start of at least 0 and a later end");
   }
 }
 

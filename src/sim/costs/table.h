@@ -4,7 +4,7 @@
 // Text form, one entry per line, fields separated by blanks; "#" starts a comment, "*" means all, later lines
 // override earlier ones:
 //
-//   F * * 0.010                    # kind stage slice seconds: F B I W LOSS OFFLOAD RELOAD REDUCE_GRAD STEP
+//   F * * 0.010                    # kind stage slice seconds: all words of a program but those of messages
 //   F 3 7 0.0125
 //   link * * 1e-5 25e9             # from to latency bytes-per-second ("inf": no limit)
 //   message * 67108864             # slice bytes: of its hidden states; their gradients are as large

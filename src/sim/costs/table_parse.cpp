@@ -38,6 +38,9 @@ class Parser {
   }
 
  private:
+  // Messages take the time of their link.
+  static bool has_seconds(schedule::OpKind kind) { return !is_send(kind) && !is_receive(kind); }
+
   static std::vector<std::string_view> words(std::string_view line) {
     constexpr std::string_view kBlanks = " \t\r";
     std::vector<std::string_view> found;
@@ -58,12 +61,14 @@ class Parser {
     if (fields_[0] == "message") return parse_message();
     if (fields_[0] == "record") return parse_record();
     const auto word = std::ranges::find_if(schedule::kOpWords, [&](const OpWord& known) {
-      return known.text == fields_[0] && !is_send(known.kind) && !is_receive(known.kind);
+      return known.text == fields_[0] && has_seconds(known.kind);
     });
     if (word == schedule::kOpWords.end()) {
-      fail("\"" + printable(fields_[0]) +
-           "\" is not an entry; expected link, message, record, F, B, I, W, LOSS, OFFLOAD, RELOAD, "
-           "REDUCE_GRAD or STEP");
+      std::string kinds;
+      for (const OpWord& known : schedule::kOpWords)
+        if (has_seconds(known.kind)) kinds += ", " + std::string(known.text);
+      fail("\"" + printable(fields_[0]) + "\" is not an entry; expected link, message, record or one of" +
+           kinds.substr(1));
     }
     need(4, "KIND STAGE SLICE SECONDS");
     if (word->key == schedule::KeyForm::None) must_be_all(1, "stages");

@@ -12,6 +12,7 @@
 #include "backend/large_pages.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/start_thread.h"
 #include "files/atomic_file.h"
 #include "files/checksum.h"
 #include "files/directory.h"
@@ -77,9 +78,11 @@ void CheckpointSaver::begin(CheckpointFacts facts) {
   phase_ = Phase::Writing;
   if (sharing_ == Sharing::FirstRank) return write_gathered_files(facts_.step);
   copy_state();
-  work_ = std::async(std::launch::async, [this, step = facts_.step] {
-    stand_back();
-    write_files(step);
+  work_ = start_thread("a checkpoint", [this] {
+    return std::async(std::launch::async, [this, step = facts_.step] {
+      stand_back();
+      write_files(step);
+    });
   });
 }
 
@@ -90,7 +93,9 @@ bool CheckpointSaver::busy() {
   try {
     work_.get();
   } catch (const RunError&) {
-    if (world_->rank() == 0 || std::filesystem::exists(directory_.partial(facts_.step))) throw;
+    std::error_code unknown;
+    if (world_->rank() == 0 || std::filesystem::exists(directory_.partial(facts_.step), unknown) || unknown)
+      throw;
     consequence_ = std::current_exception();
     consequence_since_ = steady_seconds();
   }
@@ -109,7 +114,9 @@ void CheckpointSaver::proceed() {
   if (phase_ == Phase::Writing) {
     gather_sums();
     phase_ = Phase::Finishing;
-    if (world_->rank() == 0) work_ = std::async(std::launch::async, [this] { finish(); });
+    if (world_->rank() == 0)
+      work_ = start_thread("a checkpoint",
+                           [this] { return std::async(std::launch::async, [this] { finish(); }); });
   } else if (phase_ == Phase::Finishing) {
     newest_ = facts_.step;
     phase_ = Phase::Idle;

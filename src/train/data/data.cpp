@@ -71,7 +71,11 @@ TokenData::TokenData(const run::DataOptions& data, const run::TrainOptions& trai
     sources_.push_back(std::move(source));
     take({*sources_.back(), "the list of documents", "token"});
   } else if (data.megatron.empty()) {
-    take_text(data, training, held_out);
+    text_ = on_behalf_of("data.text", [&] { return files::MappedFile(data.text); });
+    sources_.push_back(tokens_of_text(text_->text()));
+    take({*sources_.back(), "data.text = " + json_quote(data.text), "byte"});
+    training_text_ = text_->text().substr(0, static_cast<std::size_t>(training[0].end));
+    held_out_text_ = text_->text().substr(training_text_.size());
   }
   const bool replaced = !sources_.empty();
   for (std::size_t i = 0; i < data.megatron.size() && !replaced; ++i) {
@@ -92,17 +96,6 @@ TokenData::TokenData(const run::DataOptions& data, const run::TrainOptions& trai
     evaluation_samples_ = held_out_->distinct(train.evaluate_sequences);
   }
   if (!replaced) read_first_batches();
-}
-
-void TokenData::take_text(const run::DataOptions& data, std::vector<Stretch>& training,
-                          std::vector<Stretch>& held_out) {
-  text_ = on_behalf_of("data.text", [&] { return files::MappedFile(data.text); });
-  sources_.push_back(tokens_of_text(text_->text()));
-  const Named named{*sources_[0], "data.text = " + json_quote(data.text), "byte"};
-  take_parts(named, ends_by_fraction(sources_[0]->size(), data.validation_fraction), cut_, training,
-             held_out);
-  training_text_ = text_->text().substr(0, static_cast<std::size_t>(training[0].end));
-  held_out_text_ = text_->text().substr(training_text_.size());
 }
 
 // Reports a wrong vocabulary before anything is written. Evaluations have no other batches, so none of them

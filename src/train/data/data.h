@@ -83,8 +83,6 @@ class TokenData {
   StepTokens evaluation_batch(std::int64_t index) const { return evaluation_batch(index, Part()); }
 
  private:
-  void take_text(const run::DataOptions& data, std::vector<Stretch>& training,
-                 std::vector<Stretch>& held_out);
   void read_first_batches() const;
   // A row of a batch; `starts` may be null.
   struct Row {

@@ -60,9 +60,12 @@ ExchangeServer::ExchangeServer(const run::Run& run, comm::Pipeline pipeline, bac
 }
 
 ExchangeServer::~ExchangeServer() {
-  const backend::SideStream::Scope beside(side_);
-  jobs_.clear();
-  replying_.clear();
+  try {
+    const backend::SideStream::Scope beside(side_);
+    jobs_.clear();
+    replying_.clear();
+  } catch (const std::exception&) {  // a lost GPU, which has been reported
+  }
 }
 
 void ExchangeServer::begin(std::span<const at::Tensor> documents) {

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/start_thread.h"
 #include "files/atomic_file.h"
 #include "files/directory.h"
 #include "files/mapped_file.h"
@@ -40,7 +41,11 @@ std::string text_of(const Positions& positions, const comm::RankNames& names, Re
 }  // namespace
 
 FlightRecorder::FlightRecorder(Setting setting)
-    : setting_(std::move(setting)), noted_(notes_), since_(steady_seconds()), thread_([this] { watch(); }) {}
+    : setting_(std::move(setting)),
+      noted_(notes_),
+      since_(steady_seconds()),
+      thread_(
+          start_thread("reports of ranks that wait", [this] { return std::jthread([this] { watch(); }); })) {}
 
 FlightRecorder::~FlightRecorder() {
   {

@@ -10,7 +10,7 @@ namespace {
 
 class HostStore final : public OffloadStore {
  public:
-  explicit HostStore(Bytes size) : OffloadStore(size), arena_(size) {}
+  explicit HostStore(Bytes size) : OffloadStore(size), arena_(size, "offloaded records") {}
 
   void write(Bytes offset, std::span<const std::byte> bytes) override {
     backend::copy_bytes(at(offset), bytes.data(), bytes.size());

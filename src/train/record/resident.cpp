@@ -46,7 +46,7 @@ void fill_product_buffers(std::int64_t rows, std::int64_t inner, std::int64_t co
   columns = std::min<std::int64_t>(columns, 8192);
   // Returns to the system at once; tensors and malloc would keep the memory in their caches.
   const auto room = [](std::int64_t numbers) {
-    return backend::HostMemory(numbers * static_cast<Bytes>(sizeof(float)));
+    return backend::HostMemory(numbers * static_cast<Bytes>(sizeof(float)), "the first product");
   };
   const backend::HostMemory left = room(rows * inner), right = room(inner * columns),
                             product = room(rows * columns);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -27,6 +28,19 @@ bool are_documents(const OrderedJson& sequences, std::int64_t count) {
   return std::ranges::all_of(documents, [&](const std::vector<Tokens>& lengths) {
     return model::sequence_length({lengths}) == model::sequence_length(documents);
   });
+}
+
+// Whether the run can have had these sequences: full ones, or with slices of a given number of tokens any
+// within their bounds.
+bool fits(const run::StepContent& content, const run::Run& run) {
+  const bool full = run.options.schedule.slice_tokens == 0;
+  for (std::size_t j = 0; j < content.documents.size(); ++j) {
+    const Tokens length = model::sequence_length(content.documents[j]);
+    if (content.fewest[j] > length || length > content.most[j]) return false;
+    if (content.most[j] > run.options.data.seq_len) return false;
+    if (full && content.fewest[j] != run.options.data.seq_len) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -58,10 +72,14 @@ StepDocuments parse_step_documents(std::string_view json, const run::Run& run, s
   if (!good)
     throw InputError(std::string(origin) + ": does not have the documents of " +
                      counted(micro_batches, "micro-batch") + " of " + counted(run.sequences(), "sequence"));
-  return {.step = step.get<std::int64_t>(),
-          .content = {.documents = documents.get<std::vector<model::Documents>>(),
-                      .fewest = fewest.get<std::vector<Tokens>>(),
-                      .most = most.get<std::vector<Tokens>>()}};
+  run::StepContent content{.documents = documents.get<std::vector<model::Documents>>(),
+                           .fewest = fewest.get<std::vector<Tokens>>(),
+                           .most = most.get<std::vector<Tokens>>()};
+  if (!fits(content, run))
+    throw InputError(std::string(origin) +
+                     ": has sequences of other lengths than the run with data.seq_len = " +
+                     std::to_string(run.options.data.seq_len));
+  return {.step = step.get<std::int64_t>(), .content = std::move(content)};
 }
 
 }  // namespace penstock::train

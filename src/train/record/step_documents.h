@@ -22,7 +22,7 @@ struct StepDocuments {
 std::string to_json(const StepDocuments& documents);
 
 // Throws InputError that begins with `origin` if the text has another form, or other numbers of micro-batches
-// and sequences than the run.
+// and sequences or other lengths than the run.
 StepDocuments parse_step_documents(std::string_view json, const run::Run& run, std::string_view origin);
 
 }  // namespace penstock::train

@@ -33,10 +33,6 @@ void embed_held(at::Tensor& result, const at::Tensor& table, const mesh::Shard& 
   });
 }
 
-void accumulate_embedding_gradient(at::Tensor& grad_table, const at::Tensor& grad, const at::Tensor& tokens) {
-  accumulate_held_embedding_gradient(grad_table, mesh::padded_block(grad_table.size(0), 1, 0), grad, tokens);
-}
-
 void accumulate_held_embedding_gradient(at::Tensor& grad_table, const mesh::Shard& shard,
                                         const at::Tensor& grad, const at::Tensor& tokens) {
   const KernelTimer timer(Kernel::EmbeddingBackward, memory_work(grad));
