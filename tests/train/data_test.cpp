@@ -229,6 +229,8 @@ TEST(TextData, RefusesAHeldOutPartShorterThanOneSequence) {
   const std::string refused = failure<InputError>([&] { setting.open(); });
   EXPECT_NE(refused.find("5 bytes held out by data.validation_fraction = 0.01"), std::string::npos)
       << refused;
+  const TokenData trained(setting.data, setting.train, files::kByteVocabulary, {.evaluates = false});
+  EXPECT_EQ(trained.evaluation_batches(), 0) << "without an evaluation that part is not read";
 }
 
 TEST(TextData, NamesAMissingText) {

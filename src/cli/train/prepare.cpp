@@ -151,11 +151,11 @@ Prepared prepare(const TrainFlags& flags, run::Run run, int ranks, const RanksHe
     check_weights(options.model);
   }
   const model::Shape& shape = options.model.shape;
-  prepared.data = std::make_unique<train::TokenData>(
-      options.data, options.train, shape.vocab,
-      train::TokenData::Balancing{.work = run::token_work(options),
-                                  .replicas = options.numerics.replicas,
-                                  .trims = options.schedule.slice_tokens > 0});
+  prepared.data =
+      std::make_unique<train::TokenData>(options.data, options.train, shape.vocab,
+                                         train::TokenData::Use{.work = run::token_work(options),
+                                                               .replicas = options.numerics.replicas,
+                                                               .trims = options.schedule.slice_tokens > 0});
   return prepared;
 }
 

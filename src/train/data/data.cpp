@@ -35,26 +35,26 @@ Tokens length_of(const Sample& sample) {
 }
 
 std::optional<Balance> balance_of(const run::DataOptions& data, const run::TrainOptions& train,
-                                  const TokenData::Balancing& balancing) {
+                                  const TokenData::Use& use) {
   if (data.packing != "balanced") return {};
-  return Balance{.shares = {train.batch, balancing.replicas, train.micro_batch},
+  return Balance{.shares = {train.batch, use.replicas, train.micro_batch},
                  .window = data.window,
-                 .work = balancing.work,
-                 .padded_to = balancing.trims ? 0 : data.seq_len};
+                 .work = use.work,
+                 .padded_to = use.trims ? 0 : data.seq_len};
 }
 
 }  // namespace
 
 TokenData::TokenData(const run::DataOptions& data, const run::TrainOptions& train, std::int64_t vocab,
-                     const Balancing& balancing, std::unique_ptr<TokenSource> source)
+                     const Use& use, std::unique_ptr<TokenSource> source)
     : cut_{.seq_len = data.seq_len,
            .full_targets = train.loss_targets == "s",
            .packs = data.packing != "concat",
            .splits = data.long_documents == "split"},
       masks_documents_(data.mask == "documents"),
       masks_loss_(data.loss == "assistant"),
-      trims_(balancing.trims),
-      groups_(balancing.replicas),
+      trims_(use.trims),
+      groups_(use.replicas),
       batch_(train.batch),
       micro_batch_(train.micro_batch),
       padding_(std::min(files::kPadding, vocab - 1)) {
@@ -64,7 +64,7 @@ TokenData::TokenData(const run::DataOptions& data, const run::TrainOptions& trai
   const auto take = [&](const Named& named) {
     Ends ends = data.split.empty() ? ends_by_fraction(named.source.size(), data.validation_fraction)
                                    : ends_by_split(named.source, data.split);
-    if (!balancing.evaluates) ends.held_out_by.clear();
+    if (!use.evaluates) ends.held_out_by.clear();
     take_parts(named, ends, cut_, training, held_out);
   };
   if (source) {
@@ -88,7 +88,7 @@ TokenData::TokenData(const run::DataOptions& data, const run::TrainOptions& trai
   const Numbers shares = shares_of(training, cut_, data.megatron_weights);
   trained_on_ = training;
   training_.emplace(std::move(training), cut_, data.megatron_weights, train.shuffle, seed,
-                    balance_of(data, train, balancing));
+                    balance_of(data, train, use));
   if (!held_out.empty()) {
     evaluated_on_ = held_out;
     // Packing puts the longest documents first. Every evaluation, whatever the seed, takes the same samples.

@@ -31,7 +31,8 @@ struct BatchTokens {
 
 class TokenData {
  public:
-  struct Balancing {
+  // What the data is used for.
+  struct Use {
     model::TokenWork work;      // for data.packing = "balanced"
     std::int64_t replicas = 1;  // replicas that split a batch: numerics.replicas
     bool trims = false;         // training micro-batches have one sequence, which ends with its documents
@@ -40,10 +41,10 @@ class TokenData {
   // Maps the files, in a time independent of their size; of Megatron files reads the first batch and those of
   // an evaluation. `source`: used instead of the files that `data` names. Throws InputError naming the file
   // and the defect, also if a part is shorter than one sample.
-  TokenData(const run::DataOptions& data, const run::TrainOptions& train, std::int64_t vocab,
-            const Balancing& balancing, std::unique_ptr<TokenSource> source = nullptr);
+  TokenData(const run::DataOptions& data, const run::TrainOptions& train, std::int64_t vocab, const Use& use,
+            std::unique_ptr<TokenSource> source = nullptr);
   TokenData(const run::DataOptions& data, const run::TrainOptions& train, std::int64_t vocab)
-      : TokenData(data, train, vocab, Balancing()) {}
+      : TokenData(data, train, vocab, Use()) {}
 
   std::int64_t samples() const { return training_->count(); }  // of one epoch
 
