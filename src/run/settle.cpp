@@ -238,8 +238,4 @@ void settle(Options& options) {
   check_costs(options.schedule, options.parallel.pp);
 }
 
-void require_possible(Options options) {
-  if (options.schedule.slices != 0 && options.schedule.chunks != 0) settle(options);
-}
-
 }  // namespace penstock::run

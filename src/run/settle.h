@@ -16,10 +16,6 @@ void settle(Options& options);
 // The part of settle() that reads model.config and completes the model's keys.
 void settle_model(Options& options);
 
-// Only throws what settle() throws: call it before slow work such as measuring the machine. Does nothing if
-// slices or chunks are still to be chosen.
-void require_possible(Options options);
-
 // The shape from a run file's keys, with the defaults that depend on others: key heads, the width of experts,
 // the byte tokenizer's vocabulary.
 model::Shape shape_of(const ModelOptions& options);

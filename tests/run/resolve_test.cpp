@@ -267,6 +267,22 @@ TEST(Resolve, AdvisesOnlyStagesThatAreLegal) {
   EXPECT_EQ(advised("interleaved", 1, 2), ": use 4 layers or more");
 }
 
+// Before a machine is measured for the choices that are left.
+TEST(Resolve, TellsWhatIsImpossibleWhateverIsChosen) {
+  const auto refusal = [](const Options& options) {
+    return failure<InputError>([&] { require_possible(options); });
+  };
+  const Options options = changed([](auto& o) {
+    o.parallel.cp = 2;
+    o.data.seq_len = 24;
+    o.schedule.slices = 12;
+  });
+  EXPECT_EQ(refusal(options), failure<InputError>([&] { resolve(options); }));
+  EXPECT_NE(refusal(options).find("schedule.slices = 12 is more than the 6 units"), std::string::npos);
+  EXPECT_EQ(refusal(changed([](auto& o) { o.parallel.cp = 2; })), "");
+  EXPECT_EQ(refusal(changed([](auto& o) { o.schedule.slices = 0; })), "");
+}
+
 TEST(Resolve, RefusesWhatCannotTrain) {
   EXPECT_NE(refusal([](auto& o) { o.train.min_lr = 1; }).find("train.min_lr = 1"), std::string::npos);
   EXPECT_NE(refusal([](auto& o) { o.output.dir.clear(); }).find("output.dir"), std::string::npos);

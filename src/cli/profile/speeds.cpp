@@ -27,6 +27,7 @@
 #include "files/file_system.h"
 #include "files/mapped_file.h"
 #include "run/hardware_file.h"
+#include "run/resolve/resolve.h"
 #include "run/settle.h"
 #include "train/machine.h"
 

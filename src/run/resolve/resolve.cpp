@@ -113,6 +113,12 @@ Run lay_out(Options options, const Machine& machine) {
 
 namespace {
 
+bool is_made_for_costs(const ScheduleOptions& chosen) {
+  const auto generators = schedule::generators();
+  const auto generator = std::ranges::find(generators, chosen.name, &schedule::Generator::name);
+  return chosen.file.empty() && generator != generators.end() && generator->made_for_costs;
+}
+
 // Whether exchange = "auto" leaves a choice. If the options cannot be laid out, resolve() reports why.
 bool may_exchange(const Options& options) try {
   return why_no_exchange(lay_out(options, {})).empty();
@@ -124,12 +130,15 @@ bool may_exchange(const Options& options) try {
 
 bool chooses_by_speed(const Options& options) {
   const ScheduleOptions& chosen = options.schedule;
-  const auto generators = schedule::generators();
-  const auto generator = std::ranges::find(generators, chosen.name, &schedule::Generator::name);
-  const bool made_for_costs = generator != generators.end() && generator->made_for_costs;
   return leaves_slices_open(options) || (options.parallel.cp_mode == "auto" && options.parallel.cp > 1) ||
          (chosen.exchange == "auto" && may_exchange(options)) ||
-         (made_for_costs && chosen.file.empty() && chosen.forward.empty());
+         (is_made_for_costs(chosen) && chosen.forward.empty());
+}
+
+void require_possible(Options options) {
+  if (options.schedule.slices == 0 || options.schedule.chunks == 0) return;
+  if (is_made_for_costs(options.schedule)) return settle(options);
+  lay_out(std::move(options), {});
 }
 
 Run resolve(Options options, const Machine& machine) {

@@ -15,6 +15,10 @@ Run resolve(Options options, const Machine& machine = {});
 // Whether a choice depends on machine.hardware.
 bool chooses_by_speed(const Options& options);
 
+// Throws what resolve() would throw of settings that no choice mends: call it before slow work such as
+// measuring the machine. Does nothing if slices or chunks are still to be chosen.
+void require_possible(Options options);
+
 // resolve() without choices, program and prediction: "auto" means policy none, no offload and no exchange.
 Run lay_out(Options options, const Machine& machine);
 
