@@ -42,6 +42,14 @@ int make_directories(const std::string& path) {
   return 0;
 }
 
+std::vector<fs::path> entries_of(const fs::path& directory) {
+  std::vector<fs::path> entries;
+  std::error_code error;
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error))
+    entries.push_back(entry->path());
+  return entries;
+}
+
 void publish_directory(const std::string& temporary, const std::string& path) {
   flush_directory(temporary);
   if (file_system().rename(temporary, path) != 0) fail_to("cannot be given its name", path);
@@ -50,13 +58,9 @@ void publish_directory(const std::string& temporary, const std::string& path) {
 
 void remove_all(const std::string& path) {
   std::error_code error;
-  std::vector<std::string> inside;
   if (fs::is_directory(fs::symlink_status(path, error))) {
-    // A range-for would throw where the directory cannot be read on.
-    for (fs::directory_iterator entry(path, error), end; entry != end; entry.increment(error))
-      inside.push_back(entry->path());
+    for (const fs::path& entry : entries_of(path)) remove_all(entry.string());
   }
-  for (const std::string& name : inside) remove_all(name);
   file_system().remove(path);
 }
 

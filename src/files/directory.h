@@ -2,11 +2,17 @@
 // Directories that appear complete or not at all. All calls go through file_system.h.
 #pragma once
 
+#include <filesystem>
 #include <string>
+#include <vector>
 
 namespace penstock::files {
 
 std::string folder_of(const std::string& file);  // "." for a bare name
+
+// What the directory holds, unsorted, as far as it can be read. A range-for over an iterator would throw
+// where it cannot be read on.
+std::vector<std::filesystem::path> entries_of(const std::filesystem::path& directory);
 
 // Makes creations and renames in the directory durable. Best effort: some file systems refuse it.
 void flush_directory(const std::string& path);

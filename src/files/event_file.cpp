@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "files/crc32c.h"
+#include "files/directory.h"
 #include "files/file_system.h"
 
 namespace penstock::files {
@@ -83,9 +84,8 @@ constexpr std::string_view kStem = "events.out.tfevents.";
 std::int64_t latest_named(const std::string& directory) {
   constexpr std::int64_t kLast = 9'999'999'999;  // with more digits, the order of names is another
   std::int64_t latest = 0;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
-    const std::string name = entry.path().filename().string();
+  for (const std::filesystem::path& entry : entries_of(directory)) {
+    const std::string name = entry.filename().string();
     if (!name.starts_with(kStem)) continue;
     const std::string_view rest = std::string_view(name).substr(kStem.size());
     const std::int64_t seconds = parse_integer(rest.substr(0, rest.find('.'))).value_or(0);

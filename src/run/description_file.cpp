@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "files/directory.h"
 #include "files/mapped_file.h"
 #include "files/model_config.h"
 #include "files/option_file.h"
@@ -56,9 +57,8 @@ std::optional<std::string> file_of_name(const std::vector<fs::path>& among, cons
 std::vector<std::string> known_names(const std::string& kind, const std::string& beside) {
   std::vector<std::string> names;
   for (const fs::path& folder : with_published(folders(kind, beside))) {
-    std::error_code error;  // of a folder that is not there or cannot be read
-    for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-      if (entry->path().extension() == ".toml") names.push_back(entry->path().stem());
+    for (const fs::path& entry : files::entries_of(folder)) {
+      if (entry.extension() == ".toml") names.push_back(entry.stem());
     }
   }
   std::sort(names.begin(), names.end());

@@ -219,6 +219,8 @@ class Parser {
 
 }  // namespace
 
-Program parse_program(std::string_view text, std::string_view origin) { return Parser(text, origin).parse(); }
+Program parse_program(std::string_view text, std::string_view origin) {
+  return Parser(without_byte_order_mark(text), origin).parse();
+}
 
 }  // namespace penstock::schedule

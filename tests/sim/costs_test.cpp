@@ -84,6 +84,7 @@ TEST(CostTable, WrongEntriesAreNamed) {
   EXPECT_EQ(parse_error("REDUCE_GRAD 1 0 1"),
             "my.costs: line 1: \"0\": REDUCE_GRAD has no slices; expected *");
   EXPECT_EQ(parse_error("REDUCE_GRAD 1 * 1\nSTEP * * 1\nEMBED_GRAD * * 1"), "no error");
+  EXPECT_EQ(parse_error("\xEF\xBB\xBF# of another program\nSTEP * * 1"), "no error");
   EXPECT_EQ(parse_error("G * * 1"),
             "my.costs: line 1: \"G\" is not an entry; expected link, message, record or one of F, B, I, W, "
             "OFFLOAD, RELOAD, REDUCE_GRAD, GATHER_WEIGHTS, RELEASE_WEIGHTS, STEP, LOSS, EMBED_GRAD");

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "files/directory.h"
 #include "plan/engine_file.h"
 #include "run/description_file.h"
 #include "run/hardware_file.h"
@@ -29,9 +30,8 @@ plan::HardwareSet read_hardware_folder(const std::string& folder) {
 
 plan::EngineSet read_engines() {
   plan::EngineSet set{{sim::kPenstock.name, {sim::kPenstock, {}}}};
-  for (const auto& entry : fs::directory_iterator(run::description_folder("engines"))) {
-    if (entry.path().extension() == ".toml")
-      set.emplace(entry.path().stem(), plan::read_engine_file(entry.path()));
+  for (const fs::path& entry : files::entries_of(run::description_folder("engines"))) {
+    if (entry.extension() == ".toml") set.emplace(entry.stem(), plan::read_engine_file(entry));
   }
   return set;
 }

@@ -11,15 +11,15 @@
 #include "base/clock.h"
 #include "base/process.h"
 #include "base/text.h"
+#include "files/directory.h"
 
 namespace penstock::cli {
 namespace {
 
 std::set<int> children() {
   std::set<int> found;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
-    const auto number = parse_integer(entry.path().filename().string());
+  for (const std::filesystem::path& entry : files::entries_of("/proc")) {
+    const auto number = parse_integer(entry.filename().string());
     if (number && parent_of(static_cast<int>(*number)) == getpid()) found.insert(static_cast<int>(*number));
   }
   return found;

@@ -170,7 +170,7 @@ class Parser {
 }  // namespace
 
 CostTable parse_cost_table(std::string_view text, std::string_view origin, const TableExtent& extent) {
-  return Parser(text, origin, extent).parse();
+  return Parser(without_byte_order_mark(text), origin, extent).parse();
 }
 
 }  // namespace penstock::sim

@@ -8,6 +8,7 @@
 #include "comm/rank_names.h"
 #include "comm/texts.h"
 #include "files/atomic_file.h"
+#include "files/directory.h"
 #include "files/mapped_file.h"
 #include "schedule/program.h"
 #include "train/checkpoint/all_at_work.h"
@@ -27,13 +28,12 @@ constexpr std::size_t kBroughtPart = std::size_t{64} << 20;
 // may be missing elsewhere.
 std::string copies_listed(const std::string& directory, const std::string& run) {
   std::ostringstream list;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(directory, error)) {
+  for (const fs::path& entry : files::entries_of(directory)) {
     try {
-      const files::MappedFile file(entry.path().string());
+      const files::MappedFile file(entry.string());
       const auto contents = contents_of_slot(file.bytes());
-      if (contents && parse_state_copy(contents->text, entry.path().string()).run == run)
-        list << entry.path().filename().string() << " " << file.bytes().size() << "\n";
+      if (contents && parse_state_copy(contents->text, entry.string()).run == run)
+        list << entry.filename().string() << " " << file.bytes().size() << "\n";
     } catch (const InputError&) {
       continue;  // not a copy, or removed meanwhile
     }

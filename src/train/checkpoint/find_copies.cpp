@@ -11,6 +11,7 @@
 #include "comm/launcher.h"
 #include "comm/texts.h"
 #include "files/checksum.h"
+#include "files/directory.h"
 #include "files/mapped_file.h"
 #include "train/checkpoint/all_at_work.h"
 #include "train/checkpoint/host_copies.h"
@@ -45,20 +46,18 @@ State state_of(const StateCopy& facts) { return {facts.step, facts.start, facts.
 // Skips files that cannot be read, and other runs' copies.
 CopiesByState copies_in(const std::string& directory, const std::string& run) {
   CopiesByState copies;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(directory, error)) {
+  for (const fs::path& entry : files::entries_of(directory)) {
     try {
-      files::MappedFile file(entry.path().string());
+      files::MappedFile file(entry.string());
       const auto contents = contents_of_slot(file.bytes());
       if (!contents) continue;
-      StateCopy facts = parse_state_copy(contents->text, entry.path().string());
+      StateCopy facts = parse_state_copy(contents->text, entry.string());
       if (facts.run != run || facts.bytes() != contents->bytes.size()) continue;
-      if (facts.rank == 0) parse_checkpoint_facts(facts.checkpoint, entry.path().string());
+      if (facts.rank == 0) parse_checkpoint_facts(facts.checkpoint, entry.string());
       const std::pair key{state_of(facts), facts.rank};
       std::string text(contents->text);
       const std::span<const std::byte> bytes = contents->bytes;
-      copies.emplace(key,
-                     Copy{entry.path().string(), std::move(file), std::move(facts), bytes, std::move(text)});
+      copies.emplace(key, Copy{entry.string(), std::move(file), std::move(facts), bytes, std::move(text)});
     } catch (const InputError&) {
       continue;
     }

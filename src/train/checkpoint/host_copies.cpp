@@ -48,9 +48,9 @@ bool is_copy_of(const std::string& run, std::int64_t step, const std::string& pa
 void remove_others(const std::string& directory, const std::string& start, const std::string& run = {},
                    std::int64_t step = 0) {
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(directory, error)) {
-    if (entry.path().filename().string().starts_with(start)) continue;
-    if (step == 0 || !is_copy_of(run, step, entry.path().string())) fs::remove(entry.path(), error);
+  for (const fs::path& entry : files::entries_of(directory)) {
+    if (entry.filename().string().starts_with(start)) continue;
+    if (step == 0 || !is_copy_of(run, step, entry.string())) fs::remove(entry, error);
   }
 }
 
@@ -231,8 +231,8 @@ void clear_copies(const std::string& directory) {
 Bytes bytes_of_copies(const std::string& directory) {
   Bytes bytes = 0;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(directory, error)) {
-    const std::uintmax_t size = entry.file_size(error);
+  for (const fs::path& entry : files::entries_of(directory)) {
+    const std::uintmax_t size = fs::file_size(entry, error);
     if (!error) bytes += static_cast<Bytes>(size);
   }
   return bytes;

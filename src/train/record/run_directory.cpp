@@ -40,11 +40,8 @@ bool has_a_step(const std::string& path) {
   std::string line;
   if (std::getline(metrics, line) && !metrics.eof()) return true;
   // Any checkpoint counts except partial ones, step-000050.partial.
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(fs::path(path) / files::kCheckpoints, none)) {
-    if (entry.path().extension() != files::kPartial) return true;
-  }
-  return false;
+  return std::ranges::any_of(files::entries_of(fs::path(path) / files::kCheckpoints),
+                             [](const fs::path& entry) { return entry.extension() != files::kPartial; });
 }
 
 // A run replaces its files; it must not replace a user's folder.
@@ -98,12 +95,11 @@ void remove_traces(const std::string& path, const std::string& schedule_file) {
 // Removes what killed runs left of files that only the lock's holder writes (files/atomic_file.h).
 void remove_unfinished_files(const std::string& path) {
   auto written = files::entries_that(&files::RunEntry::locked);
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(path, none)) {
-    const std::string name = entry.path().filename().string();
+  for (const fs::path& entry : files::entries_of(path)) {
+    const std::string name = entry.filename().string();
     const std::size_t end = name.rfind(".part-");
     if (end != std::string::npos && std::ranges::count(written, name.substr(0, end)) > 0)
-      files::remove_all(entry.path().string());
+      files::remove_all(entry.string());
   }
 }
 
