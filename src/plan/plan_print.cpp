@@ -89,6 +89,12 @@ std::string json_list(const Plan& plan, const std::vector<Candidate>& candidates
   return "[" + join(list, ",") + "]";
 }
 
+// Of a memory.limit above what the device has.
+std::string beside_limit(const Cluster& cluster) {
+  const double memory = cluster.hardware.device.memory_gb * 1e9;
+  return cluster.limit > memory ? " (it has " + gigabytes(memory, 1) + ")" : "";
+}
+
 }  // namespace
 
 std::string gigabytes(double bytes, int decimals) { return two_digits(bytes / 1e9, decimals); }
@@ -116,7 +122,7 @@ std::string print_question(const Plan& plan) {
   return std::string(plan.workload.model.name) + ", " + counted(plan.workload.global_batch, "sequence") +
          " of " + std::to_string(plan.workload.seq_len) + " tokens on " + std::to_string(plan.cluster.gpus) +
          " " + printable(plan.cluster.hardware.device.name) + ", " + gigabytes(plan.cluster.limit, 1) +
-         " GB a device, engine " + printable(plan.cluster.engine.name);
+         " GB a device" + beside_limit(plan.cluster) + ", engine " + printable(plan.cluster.engine.name);
 }
 
 std::string print_plan(const Plan& plan) {
@@ -125,7 +131,8 @@ std::string print_plan(const Plan& plan) {
   text +=
       "\nMFU: 6·(N − N_input_embedding) + 6·L·H·d·s FLOPs a token (causal half of attention; of experts "
       "those it visits) of the " +
-      plan.cluster.hardware.device.peak + " peak. sim: simulated, else in closed form.\n";
+      plan.cluster.hardware.device.peak +
+      " peak. sim: simulated, which are listed first; else in closed form.\n";
   if (!result.best.empty())
     text += "\nThe first, term by term\n" +
             explain(plan.workload, plan.cluster, result.best[0], /*ends_only=*/true);

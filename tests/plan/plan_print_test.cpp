@@ -78,6 +78,14 @@ TEST(PlanPrint, OnlyLegalCountsOfSlicesAreOffered) {
       << print_nearest_miss(plan);
 }
 
+TEST(PlanPrint, ALimitAboveTheDevicesMemoryIsShownBesideIt) {
+  std::vector<std::string> words = kUneven;
+  words.emplace_back("--memory.limit=200GB");
+  EXPECT_TRUE(has(print_plan(answer_for_layout(asked_by(words))), "200.0 GB a device (it has 80.0), engine"));
+  words.back() = "--memory.limit=70GB";
+  EXPECT_TRUE(has(print_plan(answer_for_layout(asked_by(words))), "70.0 GB a device, engine"));
+}
+
 TEST(PlanPrint, NothingIsRejectedOrSearchedForOneLayout) {
   Plan plan = answer_for_layout(asked_by(kUneven));
   EXPECT_FALSE(has(print_plan(plan), "Rejected"));
