@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cfloat>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -15,12 +16,14 @@ namespace {
 
 // One struct per format: the type of its bits, and how to read and write its numbers.
 struct Double {
+  static constexpr double kLargest = DBL_MAX;
   using Bits = std::uint64_t;
   static double read(Bits bits) { return std::bit_cast<double>(bits); }
   static Bits write(double value) { return std::bit_cast<Bits>(value); }
 };
 
 struct Single {
+  static constexpr double kLargest = FLT_MAX;
   using Bits = std::uint32_t;
   static double read(Bits bits) { return std::bit_cast<float>(bits); }
   static Bits write(double value) { return std::bit_cast<Bits>(static_cast<float>(value)); }
@@ -54,6 +57,7 @@ double half_number(std::uint16_t bits) {
 }
 
 struct Half {
+  static constexpr double kLargest = 65504;
   using Bits = std::uint16_t;
   static double read(Bits bits) {
     static const std::vector<float> all = [] {
@@ -68,6 +72,7 @@ struct Half {
 };
 
 struct Brain {
+  static constexpr double kLargest = 0x1.FEp127;
   using Bits = std::uint16_t;
   static double read(Bits bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
   static Bits write(double value) {
@@ -95,24 +100,28 @@ bool is_float(ElementType type) {
          type == ElementType::BF16;
 }
 
-void convert_elements(std::span<const std::byte> source, ElementType source_type, std::span<std::byte> target,
-                      ElementType target_type) {
+std::size_t convert_elements(std::span<const std::byte> source, ElementType source_type,
+                             std::span<std::byte> target, ElementType target_type) {
   const std::size_t count = source.size() / size_of(source_type);
   PENSTOCK_CHECK(target.size() == count * size_of(target_type), "as many elements in both");
   if (source_type == target_type) {
     if (count > 0) std::memcpy(target.data(), source.data(), source.size());
-    return;
+    return 0;
   }
+  std::size_t lost = 0;
   for_format(source_type, [&]<class From>(From) {
     for_format(target_type, [&]<class To>(To) {
       for (std::size_t i = 0; i < count; ++i) {
         typename From::Bits from;
         std::memcpy(&from, source.data() + i * sizeof from, sizeof from);
-        const typename To::Bits to = To::write(From::read(from));
+        const double value = From::read(from);
+        const typename To::Bits to = To::write(value);
+        if constexpr (To::kLargest < From::kLargest) lost += std::isfinite(value) && std::isinf(To::read(to));
         std::memcpy(target.data() + i * sizeof to, &to, sizeof to);
       }
     });
   });
+  return lost;
 }
 
 }  // namespace penstock::files

@@ -46,9 +46,14 @@ bool is_nested_beyond(std::string_view text, int deepest) {
   return false;
 }
 
+std::size_t byte_of_nul(std::string_view text) {
+  const std::size_t at = text.find('\0');
+  return at == text.npos ? 0 : at + 1;
+}
+
 template <class Json>
 Json parse_or_discard(std::string_view text) {
-  if (is_nested_beyond(text, 16)) return Json(Json::value_t::discarded);
+  if (byte_of_nul(text) > 0 || is_nested_beyond(text, 16)) return Json(Json::value_t::discarded);
   return Json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 template json parse_or_discard(std::string_view text);
@@ -58,6 +63,7 @@ json parse_strictly(std::string_view text, std::string_view origin, std::string_
   const auto fail = [&](const std::string& why) {
     throw InputError(std::string(origin) + ": " + std::string(what) + " " + why);
   };
+  if (const std::size_t nul = byte_of_nul(text)) fail("is not JSON: " + json_fault(text, nul));
   std::vector<std::set<std::string>> names;
   const auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
     if (depth > deepest) fail("is nested too deeply");

@@ -25,6 +25,10 @@ Json parse_or_discard(std::string_view text);
 extern template nlohmann::json parse_or_discard(std::string_view text);
 extern template nlohmann::ordered_json parse_or_discard(std::string_view text);
 
+// The first zero byte, counted from 1; 0: there is none. The library takes such a byte for the end of the
+// text, and accepts whatever follows.
+std::size_t byte_of_nul(std::string_view text);
+
 // Describes the place where a text stops being JSON; `byte` counts from 1, as in the JSON library's errors.
 std::string json_fault(std::string_view text, std::size_t byte);
 

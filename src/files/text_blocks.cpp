@@ -17,6 +17,8 @@ bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xC0)
 
 json object_of_line(std::string_view line, const std::string& where) {
   json document;
+  if (const std::size_t nul = byte_of_nul(line))
+    throw InputError(where + ": is not JSON: " + json_fault_in_line(line, nul));
   try {
     document = json::parse(line);
   } catch (const json::parse_error& error) {

@@ -77,6 +77,9 @@ std::string print_place(const Mesh& mesh, std::int64_t rank) {
 }
 
 void validate(const Mesh& mesh) {
+  const std::int64_t world =
+      product_within(kMostRanks, {mesh.tensor, mesh.context, mesh.data, mesh.pipeline});
+  require(world <= kMostRanks, "parallel.tp·cp·dp·pp is more than " + std::to_string(kMostRanks) + " ranks");
   const std::int64_t whole = mesh.ranks_per_stage();
   if (whole % mesh.expert == 0) return;
   throw InputError("parallel.ep = " + std::to_string(mesh.expert) + " does not divide tp·cp·dp = " +

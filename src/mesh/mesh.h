@@ -48,7 +48,10 @@ std::string print_mesh(const Mesh& mesh);  // "t4 c2 p8 d4"
 // Coordinates of a rank, "t1 p1", without axes of size 1.
 std::string print_place(const Mesh& mesh, std::int64_t rank);
 
-// Throws InputError if expert does not divide tensor·context·data; names the nearest values that do.
+inline constexpr std::int64_t kMostRanks = 1 << 24;
+
+// Throws InputError if expert does not divide tensor·context·data, with the nearest values that do, and for
+// more than kMostRanks ranks.
 void validate(const Mesh& mesh);
 
 // Ranks of the group of this kind that contains `rank`, ascending.

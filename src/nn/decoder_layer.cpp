@@ -267,7 +267,7 @@ Rows LayerPass::mixtures_backward(const Rows& grad_output, WeightRecord& pending
   const RouteLosses& losses = call_.route_losses ? *call_.route_losses : none;
   Rows grads;
   for_shards([&](const LayerShard& shard, LayerRecord& record, int i) {
-    grads.push_back(mixture_backward_input(shard.mixture, record[Saved::Norm2Output],
+    grads.push_back(mixture_backward_input(shard.mixture, std::move(record[Saved::Norm2Output]),
                                            grad_output[static_cast<std::size_t>(i)], losses,
                                            std::move(record.mixture), pending.mixtures.emplace_back()));
   });

@@ -5,6 +5,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <filesystem>
+
 #include "base/error.h"
 #include "model/slices.h"
 #include "plan/answer.h"
@@ -73,7 +75,9 @@ struct MachineWork {
 };
 
 model::Shape shape_of(const std::string& model) {
-  const bool is_path = model.find('/') != std::string::npos || model.ends_with(".json");
+  std::error_code error;  // as plan::overrides_of
+  const bool is_path = std::filesystem::exists(model, error) || model.find('/') != std::string::npos ||
+                       model.ends_with(".json");
   return is_path ? run::read_model_sizes(model) : plan::find_model(model).shape;
 }
 

@@ -108,6 +108,8 @@ void add_generators(nb::module_& module) {
   module.def("parse_csv", [](const std::string& text, const std::string& origin) {
     return released([&] { return schedule::parse_csv(text, origin); });
   });
+  module.def("require_legal",
+             [](const Schedule& schedule) { released([&] { schedule::require_legal(schedule); }); });
   module.def("schedule_of_rows", &schedule_of_rows);
   module.def("schedule_of_columns", &schedule_of_columns);
 }
@@ -127,7 +129,7 @@ void add_schedules(nb::module_& module) {
       .def_ro("stages", &Schedule::stages)
       .def_ro("slices", &Schedule::slices)
       .def_prop_ro("devices", &Schedule::device_count)
-      .def_prop_ro("is_sliced", &schedule::is_sliced)
+      .def_prop_ro("is_sliced", [](const Schedule& self) { return schedule::is_sliced(self); })
       .def("__eq__",
            [](const Schedule& a, const Schedule& b) {
              return a.stages == b.stages && a.slices == b.slices && a.devices == b.devices;

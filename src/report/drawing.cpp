@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "base/interruption.h"
 #include "base/units.h"
 #include "report/palette.h"
 #include "schedule/passes/shard.h"
@@ -176,6 +177,7 @@ Drawing draw(const schedule::Program& program, const schedule::Timeline& timelin
       if (is_action(op.kind)) chunks.add(op.key.stage);
     }
     for (std::size_t i = 0; i < ops.size(); ++i) {
+      allow_interruption();
       const Op& op = ops[i];
       const auto lane = std::ranges::find(lanes, lane_of(op.kind));
       if (lane == lanes.end()) continue;

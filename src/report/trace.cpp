@@ -8,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include "base/interruption.h"
 #include "base/text.h"
 #include "report/check_timeline.h"
 #include "report/drawing.h"
@@ -91,7 +92,10 @@ void TraceWriter::add(const TraceProcess& process) {
     place_threads(device);
     add_device(device);
   }
-  for (const schedule::Delivery& message : messages_) add_flow(message);
+  for (const schedule::Delivery& message : messages_) {
+    allow_interruption();
+    add_flow(message);
+  }
 }
 
 void TraceWriter::place_spans() {
@@ -164,6 +168,7 @@ void TraceWriter::name_thread(int device, int thread, const std::string& name) {
 }
 
 void TraceWriter::add_op(int device, std::uint32_t index) {
+  allow_interruption();
   const Op& op = process_->program.devices[device].ops[index];
   const Span& span = spans_[device][index];
   const std::string_view category = kLaneNames[static_cast<std::size_t>(lane_of(op.kind))];

@@ -27,6 +27,11 @@ struct ModelOptions {
   model::Shape shape{.kv_heads = 0, .vocab = 0};  // 0: equal to heads; 0: the tokenizer's
   std::int64_t moe_ffn = 0;                       // width inside each expert; 0: the shape's ffn
   std::int64_t shared_experts = 0;  // shared expert's width in units of the other experts'; 0: the shape's
+
+  // Of the config.json that `convert` writes for other programs; training does not use them.
+  Tokens positions = 0;                               // longest sequence; 0: by data.seq_len
+  std::int64_t begin_token = -1, padding_token = -1;  // ids; -1: none
+  Integers end_tokens;
 };
 
 struct DataOptions {
@@ -166,6 +171,9 @@ void describe(MoeOptions& options, ModelOptions& model, OptionTable& table);
 
 // Whether the option belongs to the model's shape, in any section.
 bool is_of_shape(const Option& option);
+
+// Keys of [model] that only `convert` uses.
+bool is_for_other_programs(const Option& option);
 void describe(ScheduleOptions& options, OptionTable& table);
 void describe(MemoryOptions& options, OptionTable& table);
 

@@ -100,8 +100,14 @@ void describe_ranks_of_a_stage(ParallelOptions& options, OptionTable& table) {
 
 }  // namespace
 
+bool is_for_other_programs(const Option& option) {
+  if (option.section != "model") return false;
+  return option.key == "positions" || option.key.ends_with("_token") || option.key == "end_tokens";
+}
+
 bool is_of_shape(const Option& option) {
-  if (option.section == "model") return option.key != "config" && option.key != "weights";
+  if (option.section == "model")
+    return option.key != "config" && option.key != "weights" && !is_for_other_programs(option);
   const auto is = [&](const char* key) { return option.key == key; };
   return option.section == "moe" &&
          (is("norm_topk") || is("shared_experts") || is("shared_ffn") || is("shared_gate"));

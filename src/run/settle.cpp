@@ -175,11 +175,20 @@ void check_costs(const ScheduleOptions& chosen, std::int64_t devices) {
 
 }  // namespace
 
+void take_config_extras(ModelOptions& options) {
+  const files::ConfigExtras extras = files::read_config_extras(options.config);
+  if (options.positions == 0) options.positions = extras.positions;
+  if (options.begin_token < 0) options.begin_token = extras.begin_token.value_or(-1);
+  if (options.end_tokens.empty()) options.end_tokens = extras.end_tokens;
+  if (options.padding_token < 0) options.padding_token = extras.padding_token.value_or(-1);
+}
+
 void settle_model(Options& options) {
   model::Shape& shape = options.model.shape;
   if (!options.model.config.empty()) {
     require_no_shape_keys(options);
     shape = on_behalf_of("model.config", [&] { return files::read_model_config(options.model.config); });
+    on_behalf_of("model.config", [&] { take_config_extras(options.model); });
     options.model.config.clear();  // the resolved file contains its keys
   }
   const std::int64_t width = options.model.moe_ffn;

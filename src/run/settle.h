@@ -16,6 +16,9 @@ void settle(Options& options);
 // The part of settle() that reads model.config and completes the model's keys.
 void settle_model(Options& options);
 
+// Takes what model.config says for other programs (options.h), unless the keys are given.
+void take_config_extras(ModelOptions& options);
+
 // The shape from a run file's keys, with the defaults that depend on others: key heads, the width of experts,
 // the byte tokenizer's vocabulary.
 model::Shape shape_of(const ModelOptions& options);

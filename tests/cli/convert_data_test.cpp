@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -18,6 +20,28 @@
 
 namespace penstock::cli {
 namespace {
+
+// As by Ctrl-C, which reaches the program in the middle of a long text.
+TEST(ConvertData, LeavesNoUnfinishedFilesWhenASignalEndsIt) {
+  const Scratch scratch;
+  std::string lines;
+  while (lines.size() < (std::size_t{48} << 20))
+    lines += R"({"text": "a line of some words, and of more"})"
+             "\n";
+  scratch.write("a.jsonl", lines);
+  for (const int number : {SIGINT, SIGTERM}) {
+    testing::RunningProgram program(
+        {PENSTOCK_PROGRAM, "convert", scratch / "a.jsonl", "-o", scratch / "a", "--threads", "1"});
+    const auto files = [&] {
+      return std::distance(std::filesystem::directory_iterator(scratch.path()),
+                           std::filesystem::directory_iterator());
+    };
+    while (files() < 2) usleep(1000);
+    kill(program.process(), number);
+    EXPECT_EQ(program.wait(60).exit_code, 128 + number);
+    EXPECT_EQ(files(), 1);
+  }
+}
 
 // The documents of a pair, token by token.
 std::vector<std::vector<std::int64_t>> documents_of(const std::string& prefix) {
@@ -277,7 +301,7 @@ TEST(ConvertData, RefusesACompressedText) {
     scratch.write("x.txt", magic + std::string("rest"));
     const std::string said =
         failure<InputError>([&] { convert_data({.sources = {scratch / "x.txt"}, .prefix = scratch / "x"}); });
-    EXPECT_EQ(said, scratch / "x.txt" + ": is compressed; unpack it first");
+    EXPECT_EQ(said, scratch / "x.txt" + ": is packed, not text; unpack it first");
   }
   EXPECT_FALSE(std::filesystem::exists(scratch / "x.idx"));
 }

@@ -78,7 +78,7 @@ TEST(ConvertWeights, GoesToOurFormAndBackWithTheSameBits) {
     return files::print_model_config(files::read_model_config(scratch / folder), {});
   };
   EXPECT_EQ(shape_text("back"), shape_text("there"));
-  EXPECT_EQ(files::read_config_extras(scratch / "back").positions, 1024);
+  EXPECT_EQ(files::read_config_extras(scratch / "back").positions, 777);
 }
 
 TEST(ConvertWeights, AreFoundByAFileNameAloneInTheWorkingFolder) {
@@ -177,15 +177,19 @@ TEST(ConvertWeights, KeepsTheTokensThatBeginAndEndText) {
     scratch.write("run/run.toml", "[model]\nconfig = \"" + scratch / "there" +
                                       "\"\n[data]\nmegatron = \"ids\"\nseq_len = 800\n");
     convert_weights({.source = scratch / "run", .target = scratch / "back"});
-    for (const char* folder : {"copy", "back"}) {
+    convert_weights({.source = scratch / "there", .target = scratch / "ours"});
+    convert_weights({.source = scratch / "ours", .target = scratch / "again"});
+    for (const char* folder : {"copy", "back", "again"}) {
       const files::ConfigExtras extras = files::read_config_extras(scratch / folder);
       EXPECT_EQ(extras.begin_token, 290) << folder;
       EXPECT_EQ(extras.end_tokens, ends) << folder;
       EXPECT_EQ(extras.padding_token, 293) << folder;
     }
     EXPECT_EQ(files::read_config_extras(scratch / "copy").positions, 777);
+    EXPECT_EQ(files::read_config_extras(scratch / "again").positions, 777);
     EXPECT_EQ(files::read_config_extras(scratch / "back").positions, 800) << "the run's";
-    for (const char* folder : {"there", "copy", "run", "back"}) fs::remove_all(scratch / folder);
+    for (const char* folder : {"there", "copy", "run", "back", "ours", "again"})
+      fs::remove_all(scratch / folder);
   }
 }
 
@@ -201,6 +205,33 @@ TEST(ConvertWeights, CutsLongModelsIntoFilesWithAnIndex) {
   EXPECT_TRUE(fs::exists(scratch / "cut/model-00001-of-" + count + ".safetensors"));
   expect_same_weights(scratch / "there", scratch / "cut");
   EXPECT_EQ(files::read_config_extras(scratch / "cut").positions, 777);
+}
+
+TEST(ConvertWeights, RefusesNumbersThatThePrecisionDoesNotHold) {
+  const Scratch scratch;
+  write_folder(scratch / "there");
+  convert_weights({.source = scratch / "there", .target = scratch / "ours", .precision = "f64"});
+  files::ModelWeights weights(scratch / "ours/weights.safetensors");
+  std::vector<files::StoredTensor> tensors;
+  std::vector<double> large(static_cast<std::size_t>(kShape.hidden), 65520);  // rounds to f16's infinity
+  for (const model::ParameterShape& parameter : model::parameter_shapes(kShape)) {
+    tensors.push_back(*weights.find(parameter.name));
+    if (parameter.name == "model.norm.weight") tensors.back().bytes = std::as_bytes(std::span(large));
+  }
+  files::write_safetensors(scratch / "ours/large.safetensors", tensors, {});
+  const auto refusal = [&](const std::string& precision) {
+    return failure<InputError>([&] {
+      convert_weights({.source = scratch / "ours/large.safetensors",
+                       .target = scratch / precision,
+                       .form = "huggingface",
+                       .precision = precision});
+    });
+  };
+  EXPECT_NE(refusal("f16").find("model.norm.weight: has numbers that are too large for F16"),
+            std::string::npos)
+      << refusal("f16");
+  EXPECT_FALSE(fs::exists(scratch / "f16"));
+  EXPECT_EQ(refusal("bf16"), "");
 }
 
 TEST(ConvertWeights, RoundsToAShorterPrecision) {

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.h"
+#include "failure.h"
+
 namespace penstock::files {
 namespace {
 
@@ -26,6 +29,20 @@ TEST(ParseOrDiscard, DiscardsWhatIsNestedDeeply) {
   }
   EXPECT_TRUE(parse_or_discard("{\"a\": ").is_discarded());
   EXPECT_EQ(parse_or_discard("{\"a\": 1}")["a"], 1);
+}
+
+// The library takes it for the end of the text.
+TEST(ParseStrictly, RefusesAZeroByteWhereverItIs) {
+  using namespace std::string_view_literals;
+  const auto refusal = [](std::string_view text) {
+    EXPECT_TRUE(parse_or_discard(text).is_discarded());
+    return failure<InputError>([&] { parse_strictly(text, "x.json", "the file", 3); });
+  };
+  EXPECT_EQ(refusal("{\"a\": 1}\0{"sv),
+            "x.json: the file is not JSON: line 1, column 9: unexpected \"\\x00\"");
+  EXPECT_EQ(refusal("{\"a\":\n1}\0"sv),
+            "x.json: the file is not JSON: line 2, column 3: unexpected \"\\x00\"");
+  EXPECT_NE(refusal("\0"sv), "");
 }
 
 }  // namespace

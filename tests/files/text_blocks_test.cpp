@@ -132,6 +132,8 @@ TEST(JsonLines, NameTheLineAndMemberThatIsWrong) {
   };
   EXPECT_EQ(refusal("{\"text\": "), "x.jsonl:12: is not JSON: it ends too early");
   EXPECT_EQ(refusal("{\"text\": x}"), "x.jsonl:12: is not JSON: column 10: unexpected \"x\"");
+  EXPECT_EQ(refusal(std::string_view("{\"text\": \"x\"}\0{\"text\": \"lost\"}", 31)),
+            "x.jsonl:12: is not JSON: column 14: unexpected \"\\x00\"");
   EXPECT_EQ(refusal("[1]"), "x.jsonl:12: is not a JSON object");
   EXPECT_EQ(refusal("{\"test\": \"\"}"), "x.jsonl:12: has no \"text\"");
   EXPECT_EQ(refusal("{\"text\": 3}"), "x.jsonl:12: \"text\" is number; expected a text");

@@ -127,11 +127,23 @@ TEST(Mesh, RefusesExpertsThatDoNotDivideTheRanksOfAStageAndNamesTheNearest) {
     EXPECT_STREQ(error.what(), "parallel.ep = 5 does not divide tp·cp·dp = 8; use 4 or 8");
   }
   try {
-    validate({.tensor = 65536, .context = 65536, .expert = 65535, .data = 16381});
-    FAIL() << "65535 does not divide 2^32 · 16381";
+    validate({.tensor = 4096, .expert = 4095, .data = 4093});
+    FAIL() << "4095 does not divide 2^12 · 4093";
   } catch (const InputError& error) {
-    EXPECT_STREQ(error.what(),
-                 "parallel.ep = 65535 does not divide tp·cp·dp = 70355859275776; use 65524 or 65536");
+    EXPECT_STREQ(error.what(), "parallel.ep = 4095 does not divide tp·cp·dp = 16764928; use 4093 or 4096");
+  }
+}
+
+TEST(Mesh, RefusesMoreRanksThanAreCounted) {
+  validate({.tensor = 256, .data = 256, .pipeline = 256});
+  for (const Mesh& mesh : {Mesh{.tensor = 257, .data = 256, .pipeline = 256},
+                           Mesh{.tensor = 65536, .context = 65536, .data = 65536, .pipeline = 65536}}) {
+    try {
+      validate(mesh);
+      FAIL() << print_mesh(mesh);
+    } catch (const InputError& error) {
+      EXPECT_STREQ(error.what(), "parallel.tp·cp·dp·pp is more than 16777216 ranks");
+    }
   }
 }
 

@@ -253,6 +253,9 @@ class BadInput(unittest.TestCase):
                 with open(os.path.join(folder, name), "wb") as file:
                     file.write(text)
             self.refused("program.txt", lambda: penstock.measured(folder))
+        with tempfile.TemporaryDirectory() as folder:
+            open(os.path.join(folder, "metrics.jsonl"), "w").close()
+            self.refused("the run has not ended", lambda: penstock.measured(folder))
 
     def test_a_list_may_change_while_it_is_read(self):
         class Clearing:
@@ -365,6 +368,9 @@ class BadInput(unittest.TestCase):
         self.refused("model = 7 is neither a name nor a path", lambda: penstock.plan(model=7))
         self.refused("workload.global_batch = -4 must be from 1 to 1000000000",
                      lambda: penstock.plan(model="llama-7b", gpus=8, seq_len=4096, batch=-4))
+        for name, key in (("gpus", "cluster.gpus"), ("seq_len", "workload.seq_len"), ("model", "model.name")):
+            self.refused(f"{name} and {key} of options are both given", lambda: penstock.plan(
+                model="llama-7b", gpus=8, seq_len=4096, options={key: 16}))
         self.refused("did you mean search.", lambda: penstock.plan(model="llama-7b", options={"search.p": 4}))
         self.refused("name = 7 is neither", lambda: penstock.Hardware(7))
         self.refused("tensor = 3 does not divide model.heads = 32", lambda: penstock.schedule(**SLIMPIPE).simulate(
@@ -374,6 +380,9 @@ class BadInput(unittest.TestCase):
 
     def test_an_illegal_schedule_is_not_simulated(self):
         self.refused("own: not a legal schedule", penstock.Schedule([["0B0", "0F0"]]).simulate, penstock.NoAnswer)
+        for row in (["0REDUCE_GRAD"], ["100000F0.20000", "0B0"]):  # of no micro-batch, and of very many
+            illegal = penstock.Schedule([row])
+            self.refused("own: not a legal schedule", lambda: illegal.simulate(forward=[1], backward=2), penstock.NoAnswer)
 
     def test_costs_of_greedy_alone(self):
         self.refused("are for greedy", lambda: penstock.schedule("1f1b", p=2, m=4, costs={"forward": 1}))

@@ -90,6 +90,13 @@ class Plans(unittest.TestCase):
                 json.dump(sizes, file)
             ask = lambda model: penstock.plan(model=model, gpus=32, seq_len=8192, hardware="h100")
             self.assertEqual(ask(folder).best.table["step_s"], ask("mixtral-8x7b").best.table["step_s"])
+            before = os.getcwd()
+            try:
+                os.chdir(os.path.dirname(folder))  # a folder's bare name is one too
+                one = penstock.schedule("1f1b", p=2, m=4).simulate(penstock.Hardware("h100").costs(os.path.basename(folder), 4096))
+            finally:
+                os.chdir(before)
+            self.assertGreater(one.makespan, 0)
 
     def test_the_pareto_front_ascends_in_memory_and_descends_in_time(self):
         memory = [candidate.peak_bytes for candidate in self.plan.pareto]

@@ -33,10 +33,10 @@ class KeptInMemory : public ResumedRun {
     done_ = lines_of(scratch_.read("parts/metrics.jsonl")).size();
   }
 
-  // Goes on after that; what the last start said.
-  Ending killed_after(std::size_t steps, const Arguments& settings, bool mpirun) {
+  // Goes on after that, with other settings too; what the last start said.
+  Ending killed_after(std::size_t steps, const Arguments& settings, bool mpirun, const Arguments& then = {}) {
     kill_after(steps, settings, mpirun);
-    Arguments resumed = settings;
+    Arguments resumed = with(settings, then);
     resumed.emplace_back("--resume");
     return train("parts", resumed, 2, mpirun);
   }
@@ -44,13 +44,15 @@ class KeptInMemory : public ResumedRun {
   std::size_t done_ = 0;  // steps, when it was killed
 };
 
+// Copies are found also by a start that makes none.
 TEST_F(KeptInMemory, NoStepIsRepeatedWhenEachIsCopied) {
   train_well("whole", {"--train.steps", "60"});
   for (const bool mpirun : {false, true}) {
     SCOPED_TRACE(mpirun);
     Arguments settings = copying("1");
     settings.insert(settings.end(), {"--train.checkpoint_every", "0"});
-    const Ending ending = killed_after(12, settings, mpirun);
+    const Ending ending =
+        killed_after(12, settings, mpirun, mpirun ? Arguments{} : Arguments{"--train.buddy_every", "0"});
     ASSERT_EQ(ending.exit_code, 0) << ending.err;
     const auto resumes_after = [&](std::size_t step) {
       return ending.out.find("resumes   after step " + std::to_string(step) + ", from memory of") !=
@@ -178,14 +180,13 @@ TEST_F(KeptInMemory, OfAHostThatWasAbsentMeanwhileAreNotTakenUp) {
   settings.insert(settings.end(), {"--train.checkpoint_every", "0"});
   kill_after(10, settings, false);
   const std::string memory = scratch_ / "memory", absent = scratch_ / "absent";
-  std::filesystem::copy(memory, absent, std::filesystem::copy_options::recursive);
+  std::filesystem::rename(memory, absent);
   scratch_.write("parts/stop", "");  // after its first step
   Arguments without = copying("0");
   without.emplace_back("--resume");
   const Ending stopped = train("parts", without);
   ASSERT_EQ(stopped.exit_code, 0) << stopped.err;
-  ASSERT_TRUE(std::filesystem::is_empty(memory));
-  std::filesystem::remove(memory);
+  std::filesystem::remove_all(memory);
   std::filesystem::rename(absent, memory);
   settings.insert(settings.end(), {"--resume", "--dry-run"});
   const std::string resumed = train("parts", settings).out;

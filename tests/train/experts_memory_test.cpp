@@ -63,6 +63,20 @@ TEST(ExpertMemory, IsAsPredictedForEveryPolicy) {
   }
 }
 
+// Attention's backward has the greatest peak: the experts' input does not stay in the record until then.
+TEST(ExpertMemory, IsExactWhereAttentionsBackwardNeedsMost) {
+  for (const char* policy : {"none", "full"}) {
+    SCOPED_TRACE(policy);
+    run::Options options = experts_plan({1, 1, 1, 1, 1, "slimpipe", 2, policy, "f32"}).options;
+    options.model.shape.ffn = 64;
+    options.model.shape.head_size = 32;
+    const run::Run run = planned(options);
+    const MeasuredPeaks measured = memory_of_steps(run).greatest.front();
+    EXPECT_EQ(run.predicted.front().transient, measured[model::Category::Transient]);
+    EXPECT_EQ(run.predicted.front().total(), measured.total);
+  }
+}
+
 TEST(ExpertMemory, IsAsPredictedForEveryMesh) {
   expect_all_predicted<ExpertCase>(
       experts_plan, {{1, 2, 1, 1, 1, "slimpipe", 4},

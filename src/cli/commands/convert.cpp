@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/convert/convert_data.h"
 #include "cli/convert/convert_weights.h"
+#include "cli/convert/ended_by_signal.h"
 #include "cli/input/number_flags.h"
 
 namespace penstock::cli {
@@ -70,7 +71,7 @@ void add_model_flags(CLI::App& command, ConvertFlags& flags) {
                   "models: precision of the written weights; default: as read")
       ->check(CLI::IsMember({"f32", "bf16", "f16", "f64"}));
   command.add_option("--shard", flags.shard,
-                     "models: maximum bytes per weights file, as in \"2 GB\"; default: 5 GB");
+                     "models: maximum bytes of tensors per weights file, as in \"2 GB\"; default: 5 GB");
   command.add_option("--config", flags.weights.config,
                      "models: a config.json or run file with the model's shape; default: the one next to the "
                      "model");
@@ -117,8 +118,10 @@ void add_convert_command(CLI::App& program, Exit& exit_code) {
   add_model_flags(*command, *flags);
   add_data_flags(*command, *flags);
   command->callback([command, flags, &exit_code] {
-    std::cout << convert(*command, *flags) << "\n";
-    exit_code = Exit::Done;
+    ended_by_signals([&] {
+      std::cout << convert(*command, *flags) << "\n";
+      exit_code = Exit::Done;
+    });
   });
 }
 

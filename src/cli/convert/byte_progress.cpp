@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "base/clock.h"
+#include "base/interruption.h"
 #include "train/record/progress.h"
 
 namespace penstock::cli {
@@ -40,6 +41,7 @@ ByteProgress::ByteProgress(Bytes total)
     : total_(total), terminal_(isatty(STDERR_FILENO) == 1), began_(steady_seconds()), drawn_(began_) {}
 
 void ByteProgress::add(Bytes done) {
+  allow_interruption();
   done_ += done;
   const Seconds now = steady_seconds();
   if (now - drawn_ >= (terminal_ ? kRedraw : kPlainInterval)) draw(now);

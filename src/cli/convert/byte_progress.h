@@ -18,8 +18,8 @@ class ByteProgress {
   // Draws on standard error.
   explicit ByteProgress(Bytes total);
 
-  void add(Bytes done);
-  void finish();  // draws the last line, with the average rate
+  void add(Bytes done);  // may throw what ends the work (base/interruption.h)
+  void finish();         // draws the last line, with the average rate
 
  private:
   void draw(Seconds now);

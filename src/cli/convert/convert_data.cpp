@@ -2,6 +2,7 @@
 #include "cli/convert/convert_data.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <deque>
 #include <filesystem>
@@ -230,16 +231,20 @@ void require_free(const std::string& prefix, const std::vector<std::string>& sou
 // Its bytes would become the tokens of a text.
 void require_unpacked(std::string_view bytes, const std::string& source) {
   using namespace std::string_view_literals;
-  for (const std::string_view magic : {"\x1F\x8B"sv, "\x28\xB5\x2F\xFD"sv, "\xFD\x37\x7A\x58\x5A"sv}) {
-    if (bytes.starts_with(magic))  // gzip, zstd, xz
-      throw InputError(printable(source, 500) + ": is compressed; unpack it first");
+  // gzip, zstd, xz, bzip2, lz4, zip, 7z; Parquet and Arrow are no texts either.
+  for (const std::string_view magic :
+       {"\x1F\x8B"sv, "\x28\xB5\x2F\xFD"sv, "\xFD\x37\x7A\x58\x5A"sv, "BZh"sv, "\x04\x22\x4D\x18"sv,
+        "PK\x03\x04"sv, "7z\xBC\xAF\x27\x1C"sv, "PAR1"sv, "ARROW1"sv}) {
+    if (bytes.starts_with(magic))
+      throw InputError(printable(source, 500) + ": is packed, not text; unpack it first");
   }
 }
 
 }  // namespace
 
 bool is_json_lines(const DataConversion& conversion, const std::string& source) {
-  const std::string extension = fs::path(source).extension().string();
+  std::string extension = fs::path(source).extension().string();
+  std::ranges::transform(extension, extension.begin(), [](unsigned char c) { return std::tolower(c); });
   return conversion.json_lines || extension == ".jsonl" || extension == ".ndjson" || extension == ".json";
 }
 

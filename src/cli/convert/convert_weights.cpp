@@ -110,7 +110,12 @@ void write_shard(const std::string& path, const Shard& shard, const files::Model
         const std::size_t from = files::size_of(found.type), to = files::size_of(tensor.type);
         weights.read(found, [&](std::span<const std::byte> part) {
           converted.resize(part.size() / from * to);
-          files::convert_elements(part, found.type, converted, tensor.type);
+          const std::size_t lost = files::convert_elements(part, found.type, converted, tensor.type);
+          if (lost > 0)
+            throw InputError(printable(tensor.name, 200) + ": has numbers that are too large for " +
+                             std::string(files::name_of(tensor.type)) + " (the first of them among " +
+                             counted(static_cast<std::int64_t>(lost), "number") +
+                             "); use another --precision");
           sink(converted);
           progress.add(static_cast<Bytes>(part.size()));
         });
@@ -152,6 +157,10 @@ void write_penstock(const NewFolder& folder, const ModelSource& source, const st
   write_shard(folder.file(files::kWeights), shards[0], source.weights, progress);
   run::Options options;
   options.model.shape = source.shape;
+  options.model.positions = source.extras.positions;
+  options.model.begin_token = source.extras.begin_token.value_or(-1);
+  options.model.end_tokens = source.extras.end_tokens;
+  options.model.padding_token = source.extras.padding_token.value_or(-1);
   options.model.weights = fs::absolute(fs::path(conversion.target) / files::kWeights).string();
   OptionTable table = run::describe(options);
   const bool mixture = source.shape.experts > 1;

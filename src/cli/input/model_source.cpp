@@ -52,17 +52,26 @@ std::int64_t positions_of(const model::Shape& shape, Tokens seq_len) {
       seq_len, std::llround(scaling.factor * static_cast<double>(scaling.original_positions)));
 }
 
+std::optional<std::int64_t> token_of(std::int64_t id) { return id < 0 ? std::nullopt : std::optional(id); }
+
 void describe_by_run_file(const std::string& path, model::Shape& shape, files::ConfigExtras& extras) {
   run::Options options = run::read_options(path);
-  const std::string& config = options.model.config;
-  if (!config.empty()) {
-    options.model.shape = on_behalf_of(path, [&] { return files::read_model_config(config); });
-    extras = on_behalf_of(path, [&] { return files::read_config_extras(config); });
+  run::ModelOptions& model = options.model;
+  if (!model.config.empty()) {
+    on_behalf_of(path, [&] {
+      model.shape = files::read_model_config(model.config);
+      run::take_config_extras(model);
+    });
   }
-  shape = run::shape_of(options.model);
+  shape = run::shape_of(model);
   on_behalf_of(path, [&] { model::validate(shape); });
-  extras.positions = config.empty() ? positions_of(shape, options.data.seq_len)
-                                    : std::max<std::int64_t>(extras.positions, options.data.seq_len);
+  const bool trains = !options.data.text.empty() || !options.data.megatron.empty();
+  extras.positions = model.positions == 0 ? positions_of(shape, options.data.seq_len)
+                     : trains             ? std::max(model.positions, options.data.seq_len)
+                                          : model.positions;
+  extras.begin_token = token_of(model.begin_token);
+  extras.end_tokens = model.end_tokens;
+  extras.padding_token = token_of(model.padding_token);
   if (options.data.text.empty()) return;
   extras.begin_token = files::kBeginOfText;
   extras.end_tokens = {files::kEndOfText};

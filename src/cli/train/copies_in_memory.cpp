@@ -17,7 +17,6 @@ std::string copies_of(const run::Options& options, comm::Communicator& world) {
 
 std::optional<train::FoundCopies> newest_copies(const run::Options& options, std::int64_t step,
                                                 comm::Communicator& world) {
-  if (options.train.buddy_every == 0) return {};
   const comm::World ranks(world);
   const std::string directory = copies_of(options, world);
   const std::string number = train::run_number(options.output.dir, ranks),
@@ -44,10 +43,10 @@ Bytes copies_given_back(const run::Options& options, bool resumes, comm::Communi
 }
 
 void bring_copies(const run::Options& options, int needed, bool dry_run, comm::Communicator& world) {
-  if (!on_any_rank(options.train.buddy_every > 0, world)) return;
   const comm::World ranks(world);
-  const std::string directory = copies_of(options, world);
   const std::string run = train::run_number(options.output.dir, ranks);
+  if (run.empty()) return;
+  const std::string directory = copies_of(options, world);
   if (!dry_run) {
     for (const std::string& failure : train::bring_copies(directory, run, comm::host_id(), needed, ranks))
       tell_remark(failure + "; this copy from a host without work is left out");

@@ -16,7 +16,8 @@ namespace penstock::cli {
 // Returns the directory of the run's copies. Collective.
 std::string copies_of(const run::Options& options, comm::Communicator& world);
 
-// Returns the newest state in the copies later than `step`, if the run makes copies. Collective.
+// Returns the newest state in the copies later than `step`, if an earlier start of the run made copies, also
+// for a start that makes none. Collective.
 std::optional<train::FoundCopies> newest_copies(const run::Options& options, std::int64_t step,
                                                 comm::Communicator& world);
 

@@ -24,7 +24,9 @@ struct KernelSetting {
   int threads = 1;               // per rank; each thread has its own scratch
   bool gpu = false;              // bf16 attention is cuDNN's, and products need no scratch
   bool repeatable = true;        // GPU only: attention's backward adds in a fixed order, by blocks
-  bool by_document = false;      // GPU only: one attention call per document
+  // One attention call per document. Set on GPUs; ATen's kernel on the CPU (f64) has such calls too, whose
+  // copies are not modelled.
+  bool by_document = false;
 
   bool narrow() const { return precision == Precision::BF16; }
   // Attention returns its results in the accumulator type.

@@ -146,9 +146,9 @@ at::Tensor input_gradients(const Mixture& mixture, const MixtureRecord& record, 
 }
 
 // Consumes a complete record, except for its shared expert.
-at::Tensor chosen_backward_input(const Mixture& mixture, const at::Tensor& input,
-                                 const at::Tensor& grad_output, const RouteLosses& losses,
-                                 MixtureRecord& record, MixtureWeightRecord& pending) {
+at::Tensor chosen_backward_input(const Mixture& mixture, at::Tensor input, const at::Tensor& grad_output,
+                                 const RouteLosses& losses, MixtureRecord& record,
+                                 MixtureWeightRecord& pending) {
   const ExpertGroup& group = *mixture.group;
   at::Tensor grad_rows = group.end_dispatch(
       group.begin_dispatch(rows_of_tokens(grad_output, record.order), record.route), record.route);
@@ -169,7 +169,7 @@ at::Tensor chosen_backward_input(const Mixture& mixture, const at::Tensor& input
       kernels::product_backward(grad_scores, kernels::in_accumulator_type(mixture.router->weight));
   at::Tensor grad_input = sums_of_rows(rows.arrived(), record.order, of_router);
   pending = {.counts = std::move(record.route.counts),
-             .input = input,
+             .input = std::move(input),
              .grad_scores = std::move(grad_scores),
              .dispatched = std::move(record.dispatched),
              .grad_rows = std::move(grad_rows),
@@ -188,11 +188,12 @@ at::Tensor mixture_forward(const Mixture& mixture, const at::Tensor& input, Mixt
   return output;
 }
 
-at::Tensor mixture_backward_input(const Mixture& mixture, const at::Tensor& input,
-                                  const at::Tensor& grad_output, const RouteLosses& losses,
-                                  MixtureRecord record, MixtureWeightRecord& pending) {
+at::Tensor mixture_backward_input(const Mixture& mixture, at::Tensor input, const at::Tensor& grad_output,
+                                  const RouteLosses& losses, MixtureRecord record,
+                                  MixtureWeightRecord& pending) {
   complete(mixture, input, record);
-  at::Tensor grad_input = chosen_backward_input(mixture, input, grad_output, losses, record, pending);
+  at::Tensor grad_input =
+      chosen_backward_input(mixture, std::move(input), grad_output, losses, record, pending);
   if (mixture.shared.defined())
     pending.shared =
         add_shared_expert_backward(mixture.shared, grad_output, std::move(record.shared), grad_input);

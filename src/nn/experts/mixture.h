@@ -53,10 +53,11 @@ struct MixtureWeightRecord {
 // Maps input [n, h] to output [n, h].
 at::Tensor mixture_forward(const Mixture& mixture, const at::Tensor& input, MixtureRecord& record);
 
-// Maps grad_output [n, h] to the gradient of the input. Consumes the record.
-at::Tensor mixture_backward_input(const Mixture& mixture, const at::Tensor& input,
-                                  const at::Tensor& grad_output, const RouteLosses& losses,
-                                  MixtureRecord record, MixtureWeightRecord& pending);
+// Maps grad_output [n, h] to the gradient of the input. Consumes the record and the input, which the weight
+// gradients need.
+at::Tensor mixture_backward_input(const Mixture& mixture, at::Tensor input, const at::Tensor& grad_output,
+                                  const RouteLosses& losses, MixtureRecord record,
+                                  MixtureWeightRecord& pending);
 
 // Adds the weight gradients of a slice.
 void mixture_backward_weight(const Mixture& mixture, MixtureWeightRecord pending);

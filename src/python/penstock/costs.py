@@ -34,6 +34,10 @@ def measured(directory: Union[str, os.PathLike]) -> Measured:
     For schedules with as many devices, stages and slices; one without slices takes the sum over the slices.
     """
     directory = arguments.path("directory", directory)
+    has = lambda name: os.path.exists(os.path.join(directory, name))
+    if has("metrics.jsonl") and not has("program.txt") and not has("timeline.json"):
+        raise _core.InputError(f"{arguments.printable(directory)}: the run has not ended, and program.txt and timeline.json are "
+                               "written when it does; wait for it, or continue it")
     program = files.read("directory", os.path.join(directory, "program.txt"))
     timeline = files.read("directory", os.path.join(directory, "timeline.json"), errors="strict")
     return Measured(_core.measured_run(*program, *timeline), arguments.printable(directory))
@@ -90,6 +94,7 @@ def _table_of(costs: Any, given: dict[str, Any], schedule: Any) -> Any:
         raise _core.InputError(f"costs {arguments.shown(costs)} is neither a function, a path nor measured costs; numbers and tables "
                                "are given by name, as in forward=1, backward=2")
     if any(name in OF_TABLES or arguments.is_list(value) for name, value in given.items()):
+        _core.require_legal(schedule._core)  # a table has as many rows as the schedule's numbers say
         return _core.table_costs(_table(given, schedule), schedule._core)
     return None
 

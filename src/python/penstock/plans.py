@@ -38,7 +38,8 @@ class Candidate:
 
     @property
     def memory(self) -> Table:
-        """Bytes of each device of the pipeline by category, their total, and host: what is offloaded.
+        """Peak bytes of each device of the pipeline by category; total: their greatest sum at one time, which is less than
+        the sum of peaks that do not coincide; host: what is offloaded.
 
         As the trainer predicts it, for the candidates for which the plan asked it; else in closed form.
         """
@@ -166,6 +167,11 @@ def plan(file: Union[str, os.PathLike, None] = None, *, model: Union[str, os.Pat
     if file is None and model is None and not any(key.startswith("model.") for key in keys):
         raise _core.InputError("which question? give a plan file; or model, gpus and seq_len")
     words: list[str] = []
+    for key, name, value in (("cluster.gpus", "gpus", gpus), ("workload.seq_len", "seq_len", seq_len),
+                             ("workload.global_batch", "batch", batch), ("cluster.hardware", "hardware", hardware),
+                             ("cluster.engine", "engine", engine), ("model.name", "model", model)):
+        if value is not None and key in keys:
+            raise _core.InputError(f"{name} and {key} of options are both given; keep one")
     for key, value in (("cluster.gpus", gpus), ("workload.seq_len", seq_len), ("workload.global_batch", batch)):
         if value is not None:
             words.append(f"--{key}={arguments.integer(key, value)}")

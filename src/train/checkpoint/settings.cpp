@@ -41,6 +41,7 @@ bool contains(const List& list, std::string_view word) {
 
 bool counts(const Option& option) {
   if (option.section == "train") return !contains(kUpkeep, option.key);
+  if (run::is_for_other_programs(option)) return false;
   return contains(std::array<std::string_view, 4>{"model", "data", "numerics", "moe"}, option.section);
 }
 
