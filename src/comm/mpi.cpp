@@ -134,8 +134,8 @@ MpiWorld::~MpiWorld() {
 
 void MpiWorld::poll() {
   throw_failure();
-  if (end_signal_.received()) throw_end();
   if (silent_) throw RunError("this rank gave up a message that is under way, and can send no other");
+  if (end_signal_.received()) throw_end();
   const Seconds now = steady_seconds();
   if (now - polled_ >= notice_period) {
     polled_ = now;

@@ -156,8 +156,8 @@ model::Shape parse_model_config(std::string_view text, std::string_view origin) 
   read_experts(members, family, shape);
   shape.head_norms = family.model_type.starts_with("qwen3");
   read_attention_kinds(members, family);
-  const json *const scaling = members.take("rope_scaling"), *const parameters =
-                                                                members.take("rope_parameters");
+  const json* const scaling = members.take("rope_scaling");
+  const json* const parameters = members.take("rope_parameters");
   if (scaling && parameters && *scaling != *parameters)
     members.fail("rope_scaling and rope_parameters are both given and differ; keep one");
   if (scaling) read_rope(*scaling, std::string(origin) + ": rope_scaling", shape);

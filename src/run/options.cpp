@@ -63,12 +63,12 @@ void describe_model(ModelOptions& options, OptionTable& table) {
   describe_experts(options, table);
   table.push_back({section, "positions", &options.positions,
                    "Longest sequence that the model is for, in the config.json that convert writes.",
-                   from_to(0, kMostTokens), "that of model.config, else data.seq_len"});
-  const Constraint id = from_to(-1, 1 << 24);
+                   from_to(0, INT32_MAX), "that of model.config, else data.seq_len"});
+  const Constraint id = from_to(-1, INT32_MAX);
   table.push_back({section, "begin_token", &options.begin_token,
                    "Token before a text, in that config.json; -1: none.", id, "that of model.config"});
   table.push_back({section, "end_tokens", &options.end_tokens, "Tokens that end a text, in that config.json.",
-                   from_to(0, 1 << 24), "those of model.config"});
+                   from_to(0, INT32_MAX), "those of model.config"});
   table.push_back({section, "padding_token", &options.padding_token,
                    "Token that pads texts, in that config.json; -1: none.", id, "that of model.config"});
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/options.h"
 
+#include <algorithm>
+#include <array>
+
 #include "schedule/text.h"
 
 namespace penstock::run {
@@ -101,8 +104,8 @@ void describe_ranks_of_a_stage(ParallelOptions& options, OptionTable& table) {
 }  // namespace
 
 bool is_for_other_programs(const Option& option) {
-  if (option.section != "model") return false;
-  return option.key == "positions" || option.key.ends_with("_token") || option.key == "end_tokens";
+  constexpr std::array<std::string_view, 4> kKeys{"positions", "begin_token", "end_tokens", "padding_token"};
+  return option.section == "model" && std::ranges::find(kKeys, option.key) != kKeys.end();
 }
 
 bool is_of_shape(const Option& option) {

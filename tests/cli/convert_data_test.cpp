@@ -297,13 +297,16 @@ TEST(ConvertData, KeepsASourceThatHasTheTargetsName) {
 
 TEST(ConvertData, RefusesACompressedText) {
   const Scratch scratch;
-  for (const char* magic : {"\x1F\x8B", "\x28\xB5\x2F\xFD", "\xFD\x37\x7A\x58\x5A"}) {
+  for (const char* magic :
+       {"\x1F\x8B", "\x28\xB5\x2F\xFD", "\xFD\x37\x7A\x58\x5A", "BZh91AY&SY", "PK\x03\x04"}) {
     scratch.write("x.txt", magic + std::string("rest"));
     const std::string said =
         failure<InputError>([&] { convert_data({.sources = {scratch / "x.txt"}, .prefix = scratch / "x"}); });
     EXPECT_EQ(said, scratch / "x.txt" + ": is packed, not text; unpack it first");
   }
   EXPECT_FALSE(std::filesystem::exists(scratch / "x.idx"));
+  scratch.write("x.txt", "BZh and PAR1 may begin a text");
+  EXPECT_NO_THROW(convert_data({.sources = {scratch / "x.txt"}, .prefix = scratch / "x"}));
 }
 
 // The .idx gets its name last.

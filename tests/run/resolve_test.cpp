@@ -158,6 +158,20 @@ TEST(Resolve, NamesTheNearestSchedule) {
             std::string::npos);
 }
 
+TEST(Resolve, TellsKeysOfTheShapeFromThoseForOtherPrograms) {
+  Options options;
+  std::vector<std::string_view> others;
+  for (const Option& option : describe(options)) {
+    if (option.section != "model") continue;
+    EXPECT_NE(is_of_shape(option),
+              is_for_other_programs(option) || option.key == "config" || option.key == "weights")
+        << option.key;
+    if (is_for_other_programs(option)) others.push_back(option.key);
+  }
+  EXPECT_EQ(others,
+            (std::vector<std::string_view>{"positions", "begin_token", "end_tokens", "padding_token"}));
+}
+
 // What is possible resolves, whether train can do it yet or not.
 TEST(Resolve, TakesAnyMeshThatTheModelFits) {
   const run::Run run = resolve(changed([](auto& o) {

@@ -2,6 +2,7 @@
 #include "cli/convert/convert_data.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstring>
 #include <deque>
@@ -228,16 +229,22 @@ void require_free(const std::string& prefix, const std::vector<std::string>& sou
                         : "; name another target"));
 }
 
+// Whether the bytes are those of gzip, zstd, xz, bzip2, lz4, zip, 7z, Parquet or Arrow.
+bool is_packed(std::string_view bytes) {
+  using namespace std::string_view_literals;
+  constexpr std::array kMagics{"\x1F\x8B"sv,         "\x28\xB5\x2F\xFD"sv, "\xFD\x37\x7A\x58\x5A"sv,
+                               "\x04\x22\x4D\x18"sv, "PK\x03\x04"sv,       "7z\xBC\xAF\x27\x1C"sv,
+                               "ARROW1\0"sv};
+  if (std::ranges::any_of(kMagics, [&](std::string_view magic) { return bytes.starts_with(magic); }))
+    return true;
+  if (bytes.starts_with("BZh") && bytes.substr(std::min<std::size_t>(bytes.size(), 4)).starts_with("1AY&SY"))
+    return true;
+  return bytes.starts_with("PAR1") && bytes.ends_with("PAR1");
+}
+
 // Its bytes would become the tokens of a text.
 void require_unpacked(std::string_view bytes, const std::string& source) {
-  using namespace std::string_view_literals;
-  // gzip, zstd, xz, bzip2, lz4, zip, 7z; Parquet and Arrow are no texts either.
-  for (const std::string_view magic :
-       {"\x1F\x8B"sv, "\x28\xB5\x2F\xFD"sv, "\xFD\x37\x7A\x58\x5A"sv, "BZh"sv, "\x04\x22\x4D\x18"sv,
-        "PK\x03\x04"sv, "7z\xBC\xAF\x27\x1C"sv, "PAR1"sv, "ARROW1"sv}) {
-    if (bytes.starts_with(magic))
-      throw InputError(printable(source, 500) + ": is packed, not text; unpack it first");
-  }
+  if (is_packed(bytes)) throw InputError(printable(source, 500) + ": is packed, not text; unpack it first");
 }
 
 }  // namespace

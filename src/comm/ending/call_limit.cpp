@@ -24,8 +24,8 @@ CallLimit::CallLimit(std::string what, Seconds limit, std::function<void(const R
   };
   try {
     watch_ = std::thread(watch);
-  } catch (
-      const std::system_error&) {  // no thread: the call goes on without a limit, as in a destructor it must
+  } catch (const std::system_error&) {
+    // No thread: the call goes on without a limit, as it must in a destructor.
   }
 }
 
