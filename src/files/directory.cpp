@@ -42,12 +42,16 @@ int make_directories(const std::string& path) {
   return 0;
 }
 
-std::vector<fs::path> entries_of(const fs::path& directory) {
+std::vector<fs::path> entries_of(const fs::path& directory, std::error_code& error) {
   std::vector<fs::path> entries;
-  std::error_code error;
   for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error))
     entries.push_back(entry->path());
   return entries;
+}
+
+std::vector<fs::path> entries_of(const fs::path& directory) {
+  std::error_code ignored;
+  return entries_of(directory, ignored);
 }
 
 void publish_directory(const std::string& temporary, const std::string& path) {

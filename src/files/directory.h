@@ -4,14 +4,16 @@
 
 #include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace penstock::files {
 
 std::string folder_of(const std::string& file);  // "." for a bare name
 
-// What the directory holds, unsorted, as far as it can be read. A range-for over an iterator would throw
-// where it cannot be read on.
+// What the directory holds, unsorted, as far as it can be read; `error` tells why it cannot. A range-for over
+// an iterator would throw where it cannot be read on.
+std::vector<std::filesystem::path> entries_of(const std::filesystem::path& directory, std::error_code& error);
 std::vector<std::filesystem::path> entries_of(const std::filesystem::path& directory);
 
 // Makes creations and renames in the directory durable. Best effort: some file systems refuse it.

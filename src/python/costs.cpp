@@ -156,6 +156,7 @@ void add_costs(nb::module_& module) {
   module.def("unit_costs", &unit_costs);
   module.def("table_costs", &table_costs);
   module.def("parsed_costs", &parsed_costs);
+  module.def("require_measured", &run::require_measured);
   module.def("measured_run", &measured_run);
   module.def("measured_costs", &measured_costs);
   module.def("function_costs",

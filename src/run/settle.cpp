@@ -146,7 +146,7 @@ void choose_generator(Options& options) {
 
 // Checks the times and memory for which greedy makes a schedule.
 void check_costs(const ScheduleOptions& chosen, std::int64_t devices) {
-  const bool greedy = chosen.file.empty() && schedule::find_generator(chosen.name).made_for_costs;
+  const bool greedy = is_made_for_costs(chosen);
   const auto only_greedy = [&](const char* key, bool given) {
     require(!given || greedy,
             std::string("schedule.") + key +
@@ -175,8 +175,7 @@ void check_costs(const ScheduleOptions& chosen, std::int64_t devices) {
 
 }  // namespace
 
-void take_config_extras(ModelOptions& options) {
-  const files::ConfigExtras extras = files::read_config_extras(options.config);
+void take_config_extras(ModelOptions& options, const files::ConfigExtras& extras) {
   if (options.positions == 0) options.positions = extras.positions;
   if (options.begin_token < 0) options.begin_token = extras.begin_token.value_or(-1);
   if (options.end_tokens.empty()) options.end_tokens = extras.end_tokens;
@@ -187,8 +186,10 @@ void settle_model(Options& options) {
   model::Shape& shape = options.model.shape;
   if (!options.model.config.empty()) {
     require_no_shape_keys(options);
-    shape = on_behalf_of("model.config", [&] { return files::read_model_config(options.model.config); });
-    on_behalf_of("model.config", [&] { take_config_extras(options.model); });
+    on_behalf_of("model.config", [&] {
+      shape = files::read_model_config(options.model.config);
+      take_config_extras(options.model, files::read_config_extras(options.model.config));
+    });
     options.model.config.clear();  // the resolved file contains its keys
   }
   const std::int64_t width = options.model.moe_ffn;
@@ -230,6 +231,12 @@ mesh::Mesh mesh_of(const Options& options) {
           .expert = static_cast<int>(parallel.ep),
           .data = static_cast<int>(parallel.dp),
           .pipeline = static_cast<int>(parallel.pp)};
+}
+
+bool is_made_for_costs(const ScheduleOptions& chosen) {
+  const auto generators = schedule::generators();
+  const auto generator = std::ranges::find(generators, chosen.name, &schedule::Generator::name);
+  return chosen.file.empty() && generator != generators.end() && generator->made_for_costs;
 }
 
 void settle(Options& options) {

@@ -3,6 +3,7 @@
 // depend on other options, rejects impossible settings.
 #pragma once
 
+#include "files/model_config.h"
 #include "mesh/mesh.h"
 #include "run/options.h"
 
@@ -16,8 +17,11 @@ void settle(Options& options);
 // The part of settle() that reads model.config and completes the model's keys.
 void settle_model(Options& options);
 
-// Takes what model.config says for other programs (options.h), unless the keys are given.
-void take_config_extras(ModelOptions& options);
+// Takes what a config.json says for other programs (options.h), except for keys that are given.
+void take_config_extras(ModelOptions& options, const files::ConfigExtras& extras);
+
+// Whether the schedule is made for given costs, as greedy is; not of a file.
+bool is_made_for_costs(const ScheduleOptions& chosen);
 
 // The shape from a run file's keys, with the defaults that depend on others: key heads, the width of experts,
 // the byte tokenizer's vocabulary.

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/option_text.h"
 #include "failure.h"
 #include "run/resolve/resolve.h"
 

@@ -94,8 +94,9 @@ sim::Result in_unit_times(const schedule::Program& program, const sim::RecordByt
   return result;
 }
 
-constexpr const char* kUnitTimes =
-    "time units (F = 1, B = 2, I = 1, W = 1, LOSS = 0.5, copy of a record = 1)";
+std::string unit_of_times() {
+  return "time units (" + report::describe(report::UnitTimes{}) + ", LOSS = 0.5, copy of a record = 1)";
+}
 
 // The largest record of the run, of which copies are shares.
 sim::RecordBytes record_of(const run::Run& run) {
@@ -123,7 +124,7 @@ std::string svg_of(const ShowFlags& flags, const schedule::Schedule& schedule) {
   if (plain) return report::svg(report::draw(schedule));
   const schedule::Program program = lower_legal(schedule, flags.schedule);
   const sim::Result result = in_unit_times(program, unit_record(flags.schedule));
-  return report::svg(report::draw(program, result.timeline, kUnitTimes));
+  return report::svg(report::draw(program, result.timeline, unit_of_times()));
 }
 
 // "-" after actions partly computed elsewhere, "+" after those that compute for other devices.
@@ -184,7 +185,7 @@ std::string show_run(const ShowFlags& flags) {
                     .exchange = std::string(schedule::name_of(run.exchange)),
                     .program = run.program});
   const auto timeline = in_unit_times(run.program, record_of(run)).timeline;
-  if (flags.format == "svg") return report::svg(report::draw(run.program, timeline, kUnitTimes));
+  if (flags.format == "svg") return report::svg(report::draw(run.program, timeline, unit_of_times()));
   return report::chrome_trace({.prefix = "", .program = run.program, .timeline = timeline});
 }
 

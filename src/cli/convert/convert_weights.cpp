@@ -17,7 +17,7 @@
 #include "files/file_system.h"
 #include "files/run_files.h"
 #include "model/parameters.h"
-#include "run/options.h"
+#include "run/settle.h"
 
 namespace penstock::cli {
 namespace {
@@ -154,10 +154,7 @@ void write_penstock(const NewFolder& folder, const ModelSource& source, const st
   write_shard(folder.file(files::kWeights), shards[0], source.weights, progress);
   run::Options options;
   options.model.shape = source.shape;
-  options.model.positions = source.extras.positions;
-  options.model.begin_token = source.extras.begin_token.value_or(-1);
-  options.model.end_tokens = source.extras.end_tokens;
-  options.model.padding_token = source.extras.padding_token.value_or(-1);
+  run::take_config_extras(options.model, source.extras);
   options.model.weights = fs::absolute(fs::path(conversion.target) / files::kWeights).string();
   OptionTable table = run::describe(options);
   const bool mixture = source.shape.experts > 1;

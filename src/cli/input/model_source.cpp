@@ -60,7 +60,7 @@ void describe_by_run_file(const std::string& path, model::Shape& shape, files::C
   if (!model.config.empty()) {
     on_behalf_of(path, [&] {
       model.shape = files::read_model_config(model.config);
-      run::take_config_extras(model);
+      run::take_config_extras(model, files::read_config_extras(model.config));
     });
   }
   shape = run::shape_of(model);

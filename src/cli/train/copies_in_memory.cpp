@@ -18,7 +18,6 @@ std::string copies_of(const run::Options& options, comm::Communicator& world) {
 std::optional<train::FoundCopies> newest_copies(const run::Options& options, std::int64_t step,
                                                 comm::Communicator& world) {
   const comm::World ranks(world);
-  const std::string directory = copies_of(options, world);
   const std::string number = train::run_number(options.output.dir, ranks),
                     file = train::number_file(options.output.dir);
   if (number.empty()) {
@@ -26,7 +25,7 @@ std::optional<train::FoundCopies> newest_copies(const run::Options& options, std
       tell_remark(file + " is damaged: copies of later steps that hosts may have in memory are left out");
     return {};
   }
-  return train::find_copies(directory, number, step, ranks, [](const std::string& copy) {
+  return train::find_copies(copies_of(options, world), number, step, ranks, [](const std::string& copy) {
     tell_remark(copy + " is damaged; this copy in memory is left out");
   });
 }

@@ -34,10 +34,7 @@ def measured(directory: Union[str, os.PathLike]) -> Measured:
     For schedules with as many devices, stages and slices; one without slices takes the sum over the slices.
     """
     directory = arguments.path("directory", directory)
-    has = lambda name: os.path.exists(os.path.join(directory, name))
-    if has("metrics.jsonl") and not has("program.txt") and not has("timeline.json"):
-        raise _core.InputError(f"{arguments.printable(directory)}: the run has not ended, and program.txt and timeline.json are "
-                               "written when it does; wait for it, or continue it")
+    _core.require_measured(directory)
     program = files.read("directory", os.path.join(directory, "program.txt"))
     timeline = files.read("directory", os.path.join(directory, "timeline.json"), errors="strict")
     return Measured(_core.measured_run(*program, *timeline), arguments.printable(directory))

@@ -167,19 +167,16 @@ def plan(file: Union[str, os.PathLike, None] = None, *, model: Union[str, os.Pat
     if file is None and model is None and not any(key.startswith("model.") for key in keys):
         raise _core.InputError("which question? give a plan file; or model, gpus and seq_len")
     words: list[str] = []
-    for key, name, value in (("cluster.gpus", "gpus", gpus), ("workload.seq_len", "seq_len", seq_len),
-                             ("workload.global_batch", "batch", batch), ("cluster.hardware", "hardware", hardware),
-                             ("cluster.engine", "engine", engine), ("model.name", "model", model)):
+    for key, name, value, word in (("model.name", "model", model, None), ("cluster.gpus", "gpus", gpus, arguments.integer),
+                                   ("workload.seq_len", "seq_len", seq_len, arguments.integer),
+                                   ("workload.global_batch", "batch", batch, arguments.integer),
+                                   ("cluster.hardware", "hardware", hardware, _word), ("cluster.engine", "engine", engine, _word)):
         if value is not None and key in keys:
             raise _core.InputError(f"{name} and {key} of options are both given; keep one")
-    for key, value in (("cluster.gpus", gpus), ("workload.seq_len", seq_len), ("workload.global_batch", batch)):
-        if value is not None:
-            words.append(f"--{key}={arguments.integer(key, value)}")
+        if value is not None and word is not None:  # the model's word may be a path's
+            words.append(f"--{key}={word(key, value)}")
     if file is None and batch is None and "workload.global_batch" not in keys:
         words.append(f"--workload.global_batch={USUAL_BATCH}")
-    for key, value in (("cluster.hardware", hardware), ("cluster.engine", engine)):
-        if value is not None:
-            words.append(f"--{key}={_word(key, value)}")
     words += [f"--{key}={_word(key, value)}" for key, value in keys.items()]
     path = "" if file is None else arguments.text("file", files.named("file", file))
     return Plan(_core.answer(path, "" if model is None else _path("model", model), words, arguments.flag("explain", explain)))

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -29,6 +30,10 @@ struct NamedText {
 // InputError for text that is none, an illegal program, and a timeline of another program.
 MeasuredRun parse_measured_run(const NamedText& program, const NamedText& timeline,
                                bool processor_time = false);
+
+// Throws InputError for the directory of a run that has neither file since it has not ended, with how to go
+// on.
+void require_measured(const std::string& directory);
 
 // Sum over all devices and ops.
 Seconds processor_seconds(const StepTimeline& step);

@@ -7,6 +7,7 @@
 #include "run/arrange.h"
 #include "run/costs.h"
 #include "run/resolve/choose.h"
+#include "run/settle.h"
 #include "schedule/generators/greedy.h"
 
 namespace penstock::run {
@@ -72,7 +73,7 @@ std::int64_t most_in_flight(const Run& run) {
 
 void choose_order(Run& run) {
   ScheduleOptions& chosen = run.options.schedule;
-  if (!chosen.file.empty() || !schedule::find_generator(chosen.name).made_for_costs) return;
+  if (!is_made_for_costs(chosen)) return;
   if (chosen.forward.empty()) take_times(run);
   if (chosen.in_flight == 0) chosen.in_flight = static_cast<double>(most_in_flight(run));
   run.add_note(Topic::Schedule, "order from " + arrange_again(run) + ", at most " +

@@ -113,12 +113,6 @@ Run lay_out(Options options, const Machine& machine) {
 
 namespace {
 
-bool is_made_for_costs(const ScheduleOptions& chosen) {
-  const auto generators = schedule::generators();
-  const auto generator = std::ranges::find(generators, chosen.name, &schedule::Generator::name);
-  return chosen.file.empty() && generator != generators.end() && generator->made_for_costs;
-}
-
 // Whether exchange = "auto" leaves a choice. If the options cannot be laid out, resolve() reports why.
 bool may_exchange(const Options& options) try {
   return why_no_exchange(lay_out(options, {})).empty();

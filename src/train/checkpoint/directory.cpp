@@ -26,12 +26,11 @@ namespace fs = std::filesystem;
 constexpr std::size_t kLongestFacts = std::size_t{1} << 28;
 
 // Empty if the directory does not exist; throws InputError if it exists but cannot be read.
-std::vector<std::string> entries_of(const std::string& directory) {
+std::vector<std::string> names_in(const std::string& directory) {
   std::vector<std::string> names;
   std::error_code error;
   if (fs::symlink_status(directory, error).type() == fs::file_type::not_found) return names;
-  for (fs::directory_iterator entry(directory, error), end; entry != end; entry.increment(error))
-    names.push_back(entry->path().filename());
+  for (const fs::path& entry : files::entries_of(directory, error)) names.push_back(entry.filename());
   if (error) throw InputError(directory + ": cannot be read: " + error.message());
   return names;
 }
@@ -92,7 +91,7 @@ std::string CheckpointDirectory::of_step(std::int64_t step) const {
 
 std::vector<std::int64_t> CheckpointDirectory::steps() const {
   std::vector<std::int64_t> steps;
-  for (const std::string& name : entries_of(path_)) {
+  for (const std::string& name : names_in(path_)) {
     constexpr std::string_view prefix = "step-";
     const auto step =
         name.starts_with(prefix) ? parse_integer(std::string_view(name).substr(prefix.size())) : std::nullopt;
@@ -103,7 +102,7 @@ std::vector<std::int64_t> CheckpointDirectory::steps() const {
 }
 
 void CheckpointDirectory::clear_partial() const {
-  for (const std::string& name : entries_of(path_)) {
+  for (const std::string& name : names_in(path_)) {
     if (name.ends_with(files::kPartial)) files::remove_all(inside(path_, name));
   }
 }
