@@ -132,6 +132,16 @@ void rotation(benchmark::State& state, Size size) {
   measure(state, bytes({x, x}), [&] { benchmark::DoNotOptimize(rope(x, table, kHeads, 0)); });
 }
 
+void rotation_gradient(benchmark::State& state, Size size) {
+  model::Shape shape;
+  shape.hidden = kHidden;
+  shape.heads = shape.kv_heads = kHeads;
+  const RotaryTable table = rotary_table(shape, size.tokens, size.type);
+  const at::Tensor grad = at::randn({1, kHeads, size.tokens, kHidden / kHeads}).to(size.type);
+  measure(state, bytes({grad, grad}),
+          [&] { benchmark::DoNotOptimize(rope_backward(grad, table, 0, size.type)); });
+}
+
 // Tiles of the loss have a quarter of the tokens.
 void loss(benchmark::State& state, Size size) {
   at::Tensor logits = Size{size.type, size.tokens / 4}.rows(kVocabulary);
@@ -182,6 +192,7 @@ ALL_SIZES(norm_forward);
 ALL_SIZES(norm_of_sum);
 ALL_SIZES(norm_gradient);
 ALL_SIZES(rotation);
+ALL_SIZES(rotation_gradient);
 ALL_SIZES(loss);
 ALL_SIZES(accumulation);
 ALL_SIZES(merging);
