@@ -17,6 +17,7 @@
 #include "cli/held_signals.h"
 #include "cli/standard_streams.h"
 #include "cli/tell.h"
+#include "files/bus_error.h"
 
 namespace penstock::cli {
 namespace {
@@ -125,6 +126,7 @@ int run(int argc, char** argv) {
   prctl(PR_SET_NAME, "penstock");  // name in ps and killall, also for penstock-compute
   if (answers_user_signals(argc, argv)) hold_user_signals();
   std::set_new_handler([] { throw OutOfMemory(); });
+  files::explain_bus_errors(static_cast<int>(Exit::Failed));
   std::signal(SIGXFSZ, SIG_IGN);  // writes beyond a file size limit then fail as on a full disk
   CLI::App program(
       "Trains long-context transformers with pipelines of sequence slices, and tells beforehand how long a "

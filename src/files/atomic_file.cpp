@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "base/error.h"
@@ -11,9 +12,35 @@
 #include "files/file_system.h"
 
 namespace penstock::files {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The file that a link names is written, not the link.
+std::string without_links(std::string path) {
+  constexpr int kMostLinks = 40;  // as the system follows
+  std::error_code error;
+  fs::path named = path;
+  for (int i = 0; i < kMostLinks; ++i) {
+    if (!fs::is_symlink(fs::symlink_status(named, error))) return named.string();
+    named = named.parent_path() / fs::read_symlink(named, error);
+    if (error) return path;
+  }
+  return path;
+}
+
+// A name beside the path, no longer than names may be.
+std::string temporary_name(const fs::path& path) {
+  constexpr std::size_t kLongest = 255;  // bytes of a name, NAME_MAX
+  const std::string ending = ".part-" + std::to_string(getpid()), name = path.filename().string();
+  if (name.size() > kLongest) return path.string() + ending;  // opening it says that it is too long
+  return (path.parent_path() / (name.substr(0, kLongest - ending.size()) + ending)).string();
+}
+
+}  // namespace
 
 AtomicFile::AtomicFile(std::string path)
-    : path_(std::move(path)), temporary_(path_ + ".part-" + std::to_string(getpid())) {
+    : path_(without_links(std::move(path))), temporary_(temporary_name(path_)) {
   descriptor_ = file_system().open(temporary_, OpenFor::Writing);
   if (descriptor_ < 0) fail_to("cannot be written", path_);
 }
@@ -42,7 +69,7 @@ void AtomicFile::flush() {
 void AtomicFile::take_name() {
   if (file_system().rename(temporary_, path_) != 0) fail_to("cannot be renamed to its name", path_);
   close(std::exchange(descriptor_, -1));
-  flush_directory(std::filesystem::path(path_).parent_path().string());
+  flush_directory(fs::path(path_).parent_path().string());
 }
 
 void AtomicFile::give_name_back() { file_system().remove(path_); }

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "files/bus_error.h"
 #include "files/input_file.h"
 
 namespace penstock::files {
@@ -25,10 +26,13 @@ MappedFile::MappedFile(const InputFile& file) {
     throw InputError(printable(file.path(), 500) + ": cannot be mapped: " + std::strerror(errno));
   data_ = static_cast<const std::byte*>(mapped);
   size_ = size;
+  name_mapping(data_, size_, file.path());
 }
 
 MappedFile::~MappedFile() {
-  if (data_ != nullptr) munmap(const_cast<std::byte*>(data_), size_);
+  if (data_ == nullptr) return;
+  forget_mapping(data_);
+  munmap(const_cast<std::byte*>(data_), size_);
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept

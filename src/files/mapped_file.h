@@ -14,7 +14,7 @@ class InputFile;
 
 // A whole regular file, mapped for reading. The bytes live as long as the object; movable, not copyable.
 // Pages are read on access, so opening takes the same time for any size. Access raises SIGBUS where another
-// process has truncated the file or the disk cannot deliver the page; InputFile reports both.
+// process has truncated the file or the disk cannot deliver the page (bus_error.h); InputFile reports both.
 class MappedFile {
  public:
   // Throws InputError naming the path when it is missing, not a regular file, or not readable.

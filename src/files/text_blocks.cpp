@@ -22,11 +22,17 @@ json object_of_line(std::string_view line, const std::string& where) {
   try {
     document = json::parse(line);
   } catch (const json::parse_error& error) {
+    if (error.byte > line.size())
+      throw InputError(where +
+                       ": the line ends before its JSON does; each line must be a whole object (JSON lines), "
+                       "as jq -c writes them");
     throw InputError(where + ": is not JSON: " + json_fault_in_line(line, error.byte));
   } catch (const json::exception&) {
     throw InputError(where + ": is not JSON: it has a number out of range");
   }
-  if (!document.is_object()) throw InputError(where + ": is not a JSON object");
+  if (!document.is_object())
+    throw InputError(where +
+                     ": is not a JSON object; each line must be one, as jq -c '.[]' writes them of a list");
   return document;
 }
 

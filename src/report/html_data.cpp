@@ -162,10 +162,11 @@ std::string track_json(const Run& run, const Track& track, bool measured, const 
   return object.text();
 }
 
-// Indices to keep: of more than `points` values, the minimum and maximum of each equal part, in order.
+// Indices to keep: of more than `points` values, the minimum and maximum of each equal part, and the first
+// and the last value, in order.
 std::vector<std::size_t> kept_values(const std::vector<double>& values, std::size_t points) {
   std::vector<std::size_t> kept;
-  const std::size_t parts = std::max<std::size_t>(points / 2, 1);
+  const std::size_t parts = std::max<std::size_t>(points / 2, 2) - 1;
   const std::size_t size = values.size() <= points ? 1 : ceil_div(values.size(), parts);
   for (std::size_t begin = 0; begin < values.size(); begin += size) {
     const auto first = values.begin() + begin, last = values.begin() + std::min(begin + size, values.size());
@@ -173,9 +174,11 @@ std::vector<std::size_t> kept_values(const std::vector<double>& values, std::siz
         first, last, [](double a, double b) { return std::isfinite(b) && (!std::isfinite(a) || a < b); });
     const auto low = static_cast<std::size_t>(least - values.begin());
     const auto high = static_cast<std::size_t>(greatest - values.begin());
+    if (begin == 0 && std::min(low, high) > 0) kept.push_back(0);
     kept.push_back(std::min(low, high));
     if (low != high) kept.push_back(std::max(low, high));
   }
+  if (!kept.empty() && kept.back() + 1 < values.size()) kept.push_back(values.size() - 1);
   return kept;
 }
 

@@ -61,16 +61,20 @@ void describe_model(ModelOptions& options, OptionTable& table) {
       {section, "tied_embeddings", &shape.tied_embeddings, "The output matrix is the embedding."});
   describe_details(shape, table);
   describe_experts(options, table);
-  table.push_back({section, "positions", &options.positions,
-                   "Longest sequence that the model is for, in the config.json that convert writes.",
-                   from_to(0, INT32_MAX), "that of model.config, else data.seq_len"});
+  table.push_back(
+      {section, "positions", &options.positions,
+       "Longest sequence that the model is for, in the config.json that convert writes.",
+       from_to(0, INT32_MAX),
+       "that of model.config, else data.seq_len; a model that is trained here is for data.seq_len at least"});
   const Constraint id = from_to(-1, INT32_MAX);
   table.push_back({section, "begin_token", &options.begin_token,
-                   "Token before a text, in that config.json; -1: none.", id, "that of model.config"});
+                   "Token before a text, in that config.json; -1: the default.", id,
+                   "that of model.config, or 256 with data.text, or none"});
   table.push_back({section, "end_tokens", &options.end_tokens, "Tokens that end a text, in that config.json.",
-                   from_to(0, INT32_MAX), "those of model.config"});
+                   from_to(0, INT32_MAX), "those of model.config, or 257 with data.text"});
   table.push_back({section, "padding_token", &options.padding_token,
-                   "Token that pads texts, in that config.json; -1: none.", id, "that of model.config"});
+                   "Token that pads texts, in that config.json; -1: the default.", id,
+                   "that of model.config, or 258 with data.text, or none"});
 }
 
 void describe_data(DataOptions& options, OptionTable& table) {

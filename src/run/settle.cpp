@@ -48,10 +48,11 @@ void check_vocabulary(const Options& options) {
 
 void check_byte_vocabulary(const Options& options) {
   const std::int64_t vocab = options.model.shape.vocab;
-  require(!options.data.megatron.empty() || vocab >= files::kByteVocabulary,
+  require(options.data.text.empty() || vocab >= files::kByteVocabulary,
           "model.vocab = " + std::to_string(vocab) + " is less than the " +
-              std::to_string(files::kByteVocabulary) + " tokens of the byte tokenizer; use " +
-              std::to_string(files::kByteVocabulary) + " or more");
+              std::to_string(files::kByteVocabulary) +
+              " tokens of the byte tokenizer, which data.text takes; use " +
+              std::to_string(files::kByteVocabulary) + " or more, or data.megatron");
 }
 
 // The mesh is valid: parallel.ep divides the ranks of a stage.
@@ -175,11 +176,16 @@ void check_costs(const ScheduleOptions& chosen, std::int64_t devices) {
 
 }  // namespace
 
-void take_config_extras(ModelOptions& options, const files::ConfigExtras& extras) {
+void take_config_extras(ModelOptions& options, const files::ConfigExtras& extras, Tokenizer tokenizer) {
   if (options.positions == 0) options.positions = extras.positions;
+  if (tokenizer == Tokenizer::Bytes) return;
   if (options.begin_token < 0) options.begin_token = extras.begin_token.value_or(-1);
   if (options.end_tokens.empty()) options.end_tokens = extras.end_tokens;
   if (options.padding_token < 0) options.padding_token = extras.padding_token.value_or(-1);
+}
+
+Tokenizer tokenizer_of(const DataOptions& data) {
+  return data.text.empty() ? Tokenizer::OfModel : Tokenizer::Bytes;
 }
 
 void settle_model(Options& options) {
@@ -188,7 +194,8 @@ void settle_model(Options& options) {
     require_no_shape_keys(options);
     on_behalf_of("model.config", [&] {
       shape = files::read_model_config(options.model.config);
-      take_config_extras(options.model, files::read_config_extras(options.model.config));
+      take_config_extras(options.model, files::read_config_extras(options.model.config),
+                         tokenizer_of(options.data));
     });
     options.model.config.clear();  // the resolved file contains its keys
   }

@@ -17,8 +17,13 @@ void settle(Options& options);
 // The part of settle() that reads model.config and completes the model's keys.
 void settle_model(Options& options);
 
-// Takes what a config.json says for other programs (options.h), except for keys that are given.
-void take_config_extras(ModelOptions& options, const files::ConfigExtras& extras);
+// Whose tokens a run trains on: those of bytes for data.text.
+enum class Tokenizer { OfModel, Bytes };
+Tokenizer tokenizer_of(const DataOptions& data);
+
+// Takes what a config.json says for other programs (options.h), except for keys that are given, and for
+// tokens of another tokenizer.
+void take_config_extras(ModelOptions& options, const files::ConfigExtras& extras, Tokenizer tokenizer);
 
 // Whether the schedule is made for given costs, as greedy is; not of a file.
 bool is_made_for_costs(const ScheduleOptions& chosen);

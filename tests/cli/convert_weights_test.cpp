@@ -193,6 +193,29 @@ TEST(ConvertWeights, KeepsTheTokensThatBeginAndEndText) {
   }
 }
 
+// A run on a text trains on bytes, whose tokens are known; what its file says comes first.
+TEST(ConvertWeights, WritesTheTokensOfBytesForARunOnAText) {
+  const Scratch scratch;
+  write_folder(scratch / "there", kShape, {.begin_token = 290, .padding_token = 293, .end_tokens = {291}});
+  fs::create_directory(scratch / "run");
+  fs::copy(scratch / "there/model.safetensors", scratch / "run/weights.safetensors");
+  const auto extras_with = [&](const std::string& key) {
+    scratch.write("run/run.toml",
+                  "[model]\nconfig = \"" + scratch / "there" + "\"\n" + key + "\n[data]\ntext = \"text\"\n");
+    convert_weights({.source = scratch / "run", .target = scratch / "back"});
+    const files::ConfigExtras extras = files::read_config_extras(scratch / "back");
+    fs::remove_all(scratch / "back");
+    return extras;
+  };
+  const files::ConfigExtras bytes = extras_with("");
+  EXPECT_EQ(bytes.begin_token, 256);
+  EXPECT_EQ(bytes.end_tokens, std::vector<std::int64_t>{257});
+  EXPECT_EQ(bytes.padding_token, 258);
+  const files::ConfigExtras given = extras_with("end_tokens = [3, 4]");
+  EXPECT_EQ(given.begin_token, 256);
+  EXPECT_EQ(given.end_tokens, (std::vector<std::int64_t>{3, 4}));
+}
+
 TEST(ConvertWeights, CutsLongModelsIntoFilesWithAnIndex) {
   const Scratch scratch;
   write_folder(scratch / "there");

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "cli/run_program.h"
+#include "files/mapped_file.h"
 
 namespace penstock::testing {
 namespace {
@@ -30,13 +31,28 @@ class DamagedRun : public ::testing::Test {
     return copy;
   }
 
-  void expect_refused(const std::string& directory, const std::string& file) {
-    for (const char* command : {"report", "simulate"}) {
+  void expect_refused(const std::string& directory, const std::string& file,
+                      const std::vector<std::string>& commands = {"report", "simulate"}) {
+    for (const std::string& command : commands) {
       const Ending ending = run_program({PENSTOCK_PROGRAM, command, directory});
       EXPECT_EQ(ending.exit_code, 2) << command << " " << file << "\n" << ending.err;
       EXPECT_EQ(lines_of(ending.err).size(), 1u) << ending.err;
       EXPECT_NE(ending.err.find(file), std::string::npos) << ending.err;
     }
+  }
+
+  // A page with the loss of every step until now, and a note with these words.
+  void expect_curves_with(const std::string& directory, const std::string& words) {
+    const Ending ending = run_program({PENSTOCK_PROGRAM, "report", directory});
+    EXPECT_EQ(ending.exit_code, 0) << ending.err;
+    EXPECT_NE(ending.err.find(words), std::string::npos) << ending.err;
+    const std::string page = files::read_text(directory + "/report.html", std::size_t{1} << 30);
+    for (const std::string& part : {words, std::string(R"("name":"loss","unit":"nats","steps":[1,2,3,4,5])")})
+      EXPECT_NE(page.find(part), std::string::npos) << part;
+    const Ending traced =
+        run_program({PENSTOCK_PROGRAM, "report", directory, "--trace", directory + "/t.json"});
+    EXPECT_EQ(traced.exit_code, 2) << traced.err;
+    EXPECT_NE(traced.err.find(words), std::string::npos) << traced.err;
   }
 
   Scratch scratch_;
@@ -55,9 +71,33 @@ TEST_F(DamagedRun, ThatHasNotEndedIsRefusedWithTheWayToContinueIt) {
     for (const char* file : {"program.txt", "timeline.json", "summary.json"})
       fs::remove(p.parent_path() / file);
   });
-  expect_refused(directory, "the run has not ended");
-  expect_refused(directory,
-                 "penstock train " + directory + "/run.toml --output.dir " + directory + " --resume");
+  for (const std::string& words :
+       {std::string("the run has not ended"),
+        "penstock train " + directory + "/run.toml --output.dir " + directory + " --resume"}) {
+    expect_refused(directory, words, {"simulate"});
+    expect_curves_with(directory, words);
+  }
+}
+
+TEST_F(DamagedRun, ShowsAGapWhereTheLossIsNotFinite) {
+  const auto with_losses = [&](const std::string& step_3, const std::string& others) {
+    return damaged("metrics.jsonl", [&](const fs::path& p) {
+      std::string text;
+      for (int step = 1; step <= 5; ++step)
+        text += R"({"step": )" + std::to_string(step) + R"(, "loss": )" + (step == 3 ? step_3 : others) +
+                R"(, "grad_norm": 1, "tokens_per_second": 10})" + "\n";
+      std::ofstream(p) << text;
+    });
+  };
+  const auto page_of = [](const std::string& directory) {
+    const Ending ending = run_program({PENSTOCK_PROGRAM, "report", directory});
+    EXPECT_EQ(ending.exit_code, 0) << ending.err;
+    return files::read_text(directory + "/report.html", std::size_t{1} << 30);
+  };
+  EXPECT_NE(
+      page_of(with_losses("null", "2.5")).find(R"("steps":[1,2,3,4,5],"values":[2.5,2.5,null,2.5,2.5])"),
+      std::string::npos);
+  EXPECT_NE(page_of(with_losses("null", "null")).find("No loss is finite."), std::string::npos);
 }
 
 // Its disk was full when it wrote its end, for example.
@@ -75,7 +115,8 @@ TEST_F(DamagedRun, WhoseLastStartDidNoStepShowsNothingThatItDidNotMeasure) {
   EXPECT_NE(end.out.find("trained   5 steps, "), std::string::npos) << end.out;
   for (const char* words : {"tokens/s", "measured", "off by"})
     EXPECT_EQ(end.out.find(words), std::string::npos) << words << "\n" << end.out;
-  expect_refused(directory, "did no step, so there is no timeline.json");
+  expect_refused(directory, "did no step, so there is no timeline.json", {"simulate"});
+  expect_curves_with(directory, "did no step, so there is no timeline.json");
   EXPECT_EQ(resume("7").exit_code, 0);
   EXPECT_EQ(run_program({PENSTOCK_PROGRAM, "report", directory}).exit_code, 0);
 }

@@ -66,7 +66,10 @@ std::string run_file(const Folder& folder) {
 TEST(DataCommand, ComparesPackingsAndCutsOfTheRunsDataOrOfAList) {
   const Folder folder;
   const std::string file = run_file(folder);
-  for (const Arguments& source : {Arguments{file}, {folder.file("lengths.txt"), file}}) {
+  // As some editors save texts.
+  folder.scratch.write("marked.txt", "\xef\xbb\xbf" + folder.scratch.read("lengths.txt"));
+  for (const Arguments& source :
+       {Arguments{file}, {folder.file("lengths.txt"), file}, {folder.file("marked.txt"), file}}) {
     Arguments command{"data"};
     command.insert(command.end(), source.begin(), source.end());
     command.insert(command.end(), {"--hardware", "assumed", "--steps", "3", "--json"});

@@ -29,7 +29,7 @@ bool says(const std::string& text, const std::string& words) { return text.find(
 TEST(WrongInput, OfASweepEndsItWhereItCannotBeRead) {
   EXPECT_TRUE(says(
       refused({"simulate", "--schedule", "1f1b", "-p", "2", "-m", "4", "--sweep", "micro_batches=1,x,4"}),
-      "--sweep micro_batches=1,x,4: \"x\" is not a positive number"));
+      "--sweep micro_batches=1,x,4: \"x\" is not a whole number from 1 to 2147483647"));
   const Scratch scratch;
   scratch.write("run.toml", small_run_file(scratch));
   const Arguments simulate{"simulate", scratch / "run.toml", "--hardware", "assumed", "--sweep"};
@@ -38,7 +38,7 @@ TEST(WrongInput, OfASweepEndsItWhereItCannotBeRead) {
     words.push_back(setting);
     return words;
   };
-  EXPECT_TRUE(says(refused(swept("slices=1,x,4")), "\"x\" is not a positive number"));
+  EXPECT_TRUE(says(refused(swept("slices=1,x,4")), "\"x\" is not a whole number"));
   EXPECT_TRUE(says(refused(swept("slices=1,,4")), "a value is missing"));
   EXPECT_TRUE(refused(swept("train.lr=1e-3,much")).starts_with("--sweep train.lr=1e-3,much: "));
   EXPECT_EQ(program(swept("slices=1,31")).exit_code, 0) << "more slices than tokens is a row of the table";

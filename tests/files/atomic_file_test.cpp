@@ -49,6 +49,27 @@ TEST(AtomicFile, NamesAPathThatCannotBeWritten) {
   EXPECT_EQ(entries_of(scratch.path()), 1u) << "the temporary file stayed";
 }
 
+TEST(AtomicFile, HasTheLongestNameThatFilesMayHave) {
+  const Scratch scratch;
+  const std::string longest(255, 'a');
+  write_atomically(scratch / longest, "text");
+  EXPECT_EQ(scratch.read(longest), "text");
+  const std::string failed = failure<RunError>([&] { write_atomically(scratch / (longest + "a"), "text"); });
+  EXPECT_NE(failed.find("File name too long"), std::string::npos) << failed;
+}
+
+TEST(AtomicFile, IsTheOneThatALinkNames) {
+  const Scratch scratch;
+  std::filesystem::create_directory(scratch / "there");
+  std::filesystem::create_symlink("there/x", scratch / "link");
+  for (const std::string text : {"first", "second"}) {
+    write_atomically(scratch / "link", text);
+    EXPECT_TRUE(std::filesystem::is_symlink(scratch / "link"));
+    EXPECT_EQ(scratch.read("there/x"), text);
+  }
+  EXPECT_EQ(entries_of(scratch / "there"), 1u);
+}
+
 TEST(AtomicFile, NamesTheBytesWantedWhenTheDiskIsFull) {
   const Scratch scratch;
   scratch.write("x", "old");

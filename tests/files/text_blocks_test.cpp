@@ -130,11 +130,14 @@ TEST(JsonLines, NameTheLineAndMemberThatIsWrong) {
   const auto refusal = [](std::string_view line) {
     return failure<InputError>([&] { texts_of("{\"text\": \"\"}\n\n" + std::string(line)); });
   };
-  EXPECT_EQ(refusal("{\"text\": "), "x.jsonl:12: is not JSON: it ends too early");
+  EXPECT_EQ(refusal("{\"text\": "),
+            "x.jsonl:12: the line ends before its JSON does; each line must be a whole object (JSON lines), "
+            "as jq -c writes them");
   EXPECT_EQ(refusal("{\"text\": x}"), "x.jsonl:12: is not JSON: column 10: unexpected \"x\"");
   EXPECT_EQ(refusal(std::string_view("{\"text\": \"x\"}\0{\"text\": \"lost\"}", 31)),
             "x.jsonl:12: is not JSON: column 14: unexpected \"\\x00\"");
-  EXPECT_EQ(refusal("[1]"), "x.jsonl:12: is not a JSON object");
+  EXPECT_EQ(refusal("[1]"),
+            "x.jsonl:12: is not a JSON object; each line must be one, as jq -c '.[]' writes them of a list");
   EXPECT_EQ(refusal("{\"test\": \"\"}"), "x.jsonl:12: has no \"text\"");
   EXPECT_EQ(refusal("{\"text\": 3}"), "x.jsonl:12: \"text\" is number; expected a text");
   EXPECT_TRUE(refusal("{\"text\": \"\xFF\"}").starts_with("x.jsonl:12: is not JSON: "));

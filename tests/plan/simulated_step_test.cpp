@@ -88,8 +88,9 @@ TEST(SimulatedStep, ARunGetsTheLeastShareThatFitsFromAnyFirstOne) {
 
 TEST(SimulatedStep, WhatTheTrainerRefusesDoesNotComeBackInClosedForm) {
   Plan plan{workload("llama-7b", 4096, 8), cluster(8), {}};
-  plan.workload.model.shape.vocab = 100;
+  plan.workload.global_batch = 16'000'000;
   SearchSpace space;
+  space.micro_batch = {1};
   space.tensor = {1, 2};
   space.pipeline = {2, 4};
   space.chunks = {1};
@@ -99,7 +100,7 @@ TEST(SimulatedStep, WhatTheTrainerRefusesDoesNotComeBackInClosedForm) {
   EXPECT_TRUE(plan.result.best.empty());
   EXPECT_TRUE(plan.result.pareto.empty());
   const std::string text = print_nearest_miss(plan);
-  EXPECT_TRUE(text.starts_with("nothing can be run: model.vocab = 100 is less than the 259 tokens")) << text;
+  EXPECT_TRUE(text.starts_with("nothing can be run: train.batch = 16000000 makes ")) << text;
 }
 
 // The closed form of exchange is rough. Simulated, it has to pay.

@@ -153,6 +153,8 @@ TEST(Page, ThinsLongCurvesButKeepsTheirExtremes) {
   double greatest = 0;
   for (const Json& value : curve["values"].list) greatest = std::max(greatest, value.number);
   EXPECT_EQ(greatest, 99.0);
+  EXPECT_EQ(curve["steps"].list.front().number, 0);
+  EXPECT_EQ(curve["steps"].list.back().number, 99'999) << "the loss at the end is what readers look for";
 }
 
 TEST(Page, LeavesAGapWhereALossIsNotFinite) {

@@ -142,6 +142,21 @@ TEST(MemoryLimit, SaysSoWhenNothingFits) {
   EXPECT_NE(automatic.find("no policy fits"), std::string::npos) << automatic;
 }
 
+// Rounded down, the advice would be refused.
+TEST(MemoryLimit, NamesALeastThatIsEnough) {
+  const std::string text = answer(resolve(options_with([](auto& m) { m.limit = "1 MiB"; })));
+  const std::string before = "the least is ",
+                    after = ", with memory.policy = \"full\" with schedule.slices = ";
+  const std::size_t begin = text.find(before) + before.size(), end = text.find(after);
+  ASSERT_NE(end, std::string::npos) << text;
+  Options advised = options_with([&](auto& m) {
+    m.policy = "full";
+    m.limit = text.substr(begin, end - begin);
+  });
+  advised.schedule.slices = std::stoi(text.substr(end + after.size()));
+  EXPECT_EQ(answer(resolve(advised)), "") << text;
+}
+
 TEST(MemoryLimit, NamesTheSettingsOfTheLeastWhereNothingFits) {
   const std::string text = answer(resolve(options_with([](auto& m) { m.limit = "1 MiB"; })));
   EXPECT_NE(text.find(", with memory.policy = \"full\""), std::string::npos) << text;

@@ -171,6 +171,22 @@ TEST(Resolve, TellsKeysOfTheShapeFromThoseForOtherPrograms) {
             (std::vector<std::string_view>{"positions", "begin_token", "end_tokens", "padding_token"}));
 }
 
+// Models of proteins or of characters have few tokens.
+TEST(Resolve, TakesAnyVocabularyUnlessItTrainsOnBytes) {
+  const auto few = [](auto& o) { o.model.shape.vocab = 77; };
+  EXPECT_EQ(resolve(changed([&](auto& o) {
+              few(o);
+              o.data.text.clear();
+            })).options.model.shape.vocab,
+            77);
+  EXPECT_NE(
+      refusal([&](auto& o) {
+        few(o);
+        o.data.text = "text";
+      }).find("model.vocab = 77 is less than the 259 tokens of the byte tokenizer, which data.text takes"),
+      std::string::npos);
+}
+
 // What is possible resolves, whether train can do it yet or not.
 TEST(Resolve, TakesAnyMeshThatTheModelFits) {
   const run::Run run = resolve(changed([](auto& o) {

@@ -3,15 +3,18 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "cli/commands.h"
 #include "cli/input/output_path.h"
 #include "cli/report/run_report.h"
+#include "cli/tell.h"
 #include "files/atomic_file.h"
 #include "files/run_files.h"
 #include "report/html.h"
 #include "report/trace.h"
+#include "run/record/measured_run.h"
 
 namespace penstock::cli {
 namespace {
@@ -22,9 +25,14 @@ struct ReportFlags {
   std::string trace;
 };
 
-std::vector<report::Run> runs_of_source(const std::string& source) {
+std::vector<report::Run> runs_of_source(const std::string& source, bool needs_timeline) {
   std::error_code error;
-  if (std::filesystem::is_directory(source, error)) return runs_of_directory(source);
+  if (std::filesystem::is_directory(source, error)) {
+    const auto why = needs_timeline ? std::nullopt : run::why_unmeasured(source);
+    if (!why) return runs_of_directory(source);
+    tell_remark(source + ": " + *why);
+    return {run_without_timeline(source, *why)};
+  }
   SimulateFlags flags;
   flags.schedule.file = source;
   flags.memory_samples = true;
@@ -58,7 +66,8 @@ void add_report_command(CLI::App& program, Exit& exit_code) {
     check_output("--trace", flags->trace, kTraceBegins);
     report::Report report{.title = "penstock report", .runs = {}};
     for (const std::string& source : flags->sources) {
-      for (report::Run& run : runs_of_source(source)) report.runs.push_back(std::move(run));
+      for (report::Run& run : runs_of_source(source, !flags->trace.empty()))
+        report.runs.push_back(std::move(run));
     }
     files::write_atomically(output, report::html_page(report));
     if (!flags->trace.empty()) files::write_atomically(flags->trace, report::chrome_trace(report));

@@ -154,7 +154,7 @@ void write_penstock(const NewFolder& folder, const ModelSource& source, const st
   write_shard(folder.file(files::kWeights), shards[0], source.weights, progress);
   run::Options options;
   options.model.shape = source.shape;
-  run::take_config_extras(options.model, source.extras);
+  run::take_config_extras(options.model, source.extras, run::Tokenizer::OfModel);
   options.model.weights = fs::absolute(fs::path(conversion.target) / files::kWeights).string();
   OptionTable table = run::describe(options);
   const bool mixture = source.shape.experts > 1;

@@ -34,7 +34,7 @@ std::vector<Tokens> read_lengths(const std::string& path, Tokens seq_len) {
   std::vector<Tokens> lengths;
   const std::string text = files::read_text(path, kLongestList);
   std::int64_t line = 0, cuts = 0;
-  for (const std::string_view entry : split(text, '\n')) {
+  for (const std::string_view entry : split(without_byte_order_mark(text), '\n')) {
     ++line;
     if (trim(entry).empty()) continue;
     const auto length = parse_integer(trim(entry));
@@ -58,7 +58,7 @@ bool is_list(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return false;  // another message says so
   const std::string text = files::read_text(path, kLongestList);
-  for (const std::string_view line : split(text, '\n')) {
+  for (const std::string_view line : split(without_byte_order_mark(text), '\n')) {
     if (!trim(line).empty()) return parse_integer(trim(line)).has_value();
   }
   return false;

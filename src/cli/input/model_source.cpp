@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/interruption.h"
 #include "base/text.h"
 #include "files/directory.h"
 #include "files/mapped_file.h"
@@ -60,7 +61,8 @@ void describe_by_run_file(const std::string& path, model::Shape& shape, files::C
   if (!model.config.empty()) {
     on_behalf_of(path, [&] {
       model.shape = files::read_model_config(model.config);
-      run::take_config_extras(model, files::read_config_extras(model.config));
+      run::take_config_extras(model, files::read_config_extras(model.config),
+                              run::tokenizer_of(options.data));
     });
   }
   shape = run::shape_of(model);
@@ -72,10 +74,10 @@ void describe_by_run_file(const std::string& path, model::Shape& shape, files::C
   extras.begin_token = token_of(model.begin_token);
   extras.end_tokens = model.end_tokens;
   extras.padding_token = token_of(model.padding_token);
-  if (options.data.text.empty()) return;
-  extras.begin_token = files::kBeginOfText;
-  extras.end_tokens = {files::kEndOfText};
-  extras.padding_token = files::kPadding;
+  if (run::tokenizer_of(options.data) != run::Tokenizer::Bytes) return;
+  if (!extras.begin_token) extras.begin_token = files::kBeginOfText;
+  if (extras.end_tokens.empty()) extras.end_tokens = {files::kEndOfText};
+  if (!extras.padding_token) extras.padding_token = files::kPadding;
 }
 
 std::string require_description(const std::string& path) {
@@ -122,7 +124,8 @@ ModelSource open_model(const std::string& path, const std::string& config) {
     describe_by_run_file(description, source.shape, source.extras);
   }
   source.weights.check(source.shape);
-  if (files::is_there((fs::path(path) / train::kCheckpointFacts).string())) train::verify_weights(path, 0, 1);
+  if (files::is_there((fs::path(path) / train::kCheckpointFacts).string()))
+    train::verify_weights(path, 0, 1, allow_interruption);
   return source;
 }
 

@@ -2,6 +2,8 @@
 #include "cli/report/run_record.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -20,9 +22,10 @@ struct MetricKey {
   const char* key;
   const char* name;
   const char* unit;
+  bool of_every_step = false;  // null means not finite, not absent
 };
 constexpr MetricKey kMetrics[] = {
-    {"loss", "loss", "nats"},
+    {"loss", "loss", "nats", true},
     {"evaluation_loss", "loss on held-out data", "nats"},
     {"balance_loss", "balance loss of the routers", ""},
     {"expert_load", "greatest expert's load over the mean, worst layer", ""},
@@ -57,9 +60,11 @@ std::optional<report::HeatMap> load_of(const OrderedJson& entry) {
 void add_values(const OrderedJson& entry, std::vector<report::Metric>& metrics) {
   for (std::size_t i = 0; i < metrics.size(); ++i) {
     const auto value = entry.find(kMetrics[i].key);
-    if (value == entry.end() || !value->is_number()) continue;
+    if (value == entry.end()) continue;
+    const bool gap = value->is_null() && kMetrics[i].of_every_step;
+    if (!value->is_number() && !gap) continue;
     metrics[i].steps.push_back(entry["step"].get<double>());
-    metrics[i].values.push_back(value->get<double>());
+    metrics[i].values.push_back(gap ? std::numeric_limits<double>::quiet_NaN() : value->get<double>());
   }
 }
 
@@ -167,7 +172,11 @@ std::string add_metrics(std::string_view text, const std::string& path, report::
     if (auto newer = load_of(entry)) load = std::move(newer);
     add_values(entry, metrics);
   }
-  std::erase_if(metrics, [](const report::Metric& metric) { return metric.values.empty(); });
+  std::erase_if(metrics, [&](const report::Metric& metric) {
+    if (std::ranges::any_of(metric.values, [](double value) { return std::isfinite(value); })) return false;
+    if (!metric.values.empty()) run.notes.push_back("No " + metric.name + " is finite.");
+    return true;
+  });
   run.metrics = std::move(metrics);
   if (load) run.heat_maps.push_back(std::move(*load));
   return lines.remark;

@@ -59,6 +59,22 @@ void add_kernels(const std::string& path, report::Run& run) {
   }
 }
 
+// Adds what is known of a run while it runs.
+void add_record(const std::string& directory, report::Run& run) {
+  const std::filesystem::path folder = directory;
+  const auto file = [&](const char* name) { return (folder / name).string(); };
+  run.configuration = files::read_text(file(files::kRunFile), files::kLongestRecord);
+  const files::MappedFile metrics(file(files::kMetrics));
+  if (const std::string remark = add_metrics(metrics.text(), file(files::kMetrics), run); !remark.empty())
+    tell(remark);
+  if (run.metrics.empty()) tell(file(files::kMetrics) + " has no step's metrics");
+  if (const auto summary = files::read_text_if_there(file(files::kSummary), files::kLongestRecord))
+    add_summary(*summary, file(files::kSummary), run);
+  const auto attempts = files::read_text_if_there(file(files::kAttempts), files::kLongestRecord);
+  if (attempts && !add_attempts(*attempts, run))
+    tell(file(files::kAttempts) + " has no attempts; it is left out");
+}
+
 report::Run run_of_every_rank(const std::string& directory, const Simulated& simulated) {
   std::vector<report::Track> steps;
   for (const MeasuredStep& step : simulated.measured) {
@@ -109,25 +125,14 @@ report::Run run_of(const Simulated& simulated) {
 }
 
 std::vector<report::Run> runs_of_directory(const std::string& directory) {
-  const std::filesystem::path folder = directory;
-  const auto file = [&](const char* name) { return (folder / name).string(); };
   SimulateFlags flags;
   flags.schedule.file = directory;
   flags.memory_samples = true;
   const Simulated simulated = simulate_source(flags, {});
   report::Run run = run_of(simulated);
   run.name = directory + " (" + simulated.program.name + ")";
-  run.configuration = files::read_text(file(files::kRunFile), files::kLongestRecord);
-  const files::MappedFile metrics(file(files::kMetrics));
-  if (const std::string remark = add_metrics(metrics.text(), file(files::kMetrics), run); !remark.empty())
-    tell(remark);
-  if (run.metrics.empty()) tell(file(files::kMetrics) + " has no step's metrics");
-  add_kernels(file(files::kProfile), run);
-  add_summary(files::read_text(file(files::kSummary), files::kLongestRecord), file(files::kSummary), run);
-  const std::string attempts = file(files::kAttempts);
-  if (std::filesystem::exists(attempts) &&
-      !add_attempts(files::read_text(attempts, files::kLongestRecord), run))
-    tell(attempts + " has no attempts; it is left out");
+  add_record(directory, run);
+  add_kernels((std::filesystem::path(directory) / files::kProfile).string(), run);
   run.notes.push_back("The simulation takes the action times of " +
                       simulated.measured[simulated.typical].label +
                       " as measured; where they differ, overlap and waiting differ.");
@@ -138,6 +143,13 @@ std::vector<report::Run> runs_of_directory(const std::string& directory) {
     runs.push_back(run_of_every_rank(directory, simulated));
   }
   return runs;
+}
+
+report::Run run_without_timeline(const std::string& directory, const std::string& why) {
+  report::Run run{.name = directory};
+  add_record(directory, run);
+  run.notes.push_back("There is no timeline: " + why + ".");
+  return run;
 }
 
 }  // namespace penstock::cli

@@ -22,4 +22,8 @@ report::Run run_of(const Simulated& simulated);
 // and a second run has every rank. Throws InputError naming the file if the directory holds no finished run.
 std::vector<report::Run> runs_of_directory(const std::string& directory);
 
+// A run directory without timeline: loss and throughput until now, attempts, configuration, and `why` it has
+// none as a note.
+report::Run run_without_timeline(const std::string& directory, const std::string& why);
+
 }  // namespace penstock::cli

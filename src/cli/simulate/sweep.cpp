@@ -39,7 +39,8 @@ const SweptKey* find_key(std::string_view name) {
 int parse_count(const std::string& value, const std::string& setting) {
   const auto count = parse_integer(value);
   if (!count || *count < 1 || *count > std::numeric_limits<int>::max()) {
-    throw InputError("--sweep " + setting + ": \"" + printable(value) + "\" is not a positive number");
+    throw InputError("--sweep " + setting + ": \"" + printable(value) +
+                     "\" is not a whole number from 1 to " + std::to_string(std::numeric_limits<int>::max()));
   }
   return static_cast<int>(*count);
 }
@@ -86,8 +87,14 @@ std::string value_in_file(const SimulateFlags& flags, const std::vector<std::str
                           const SweptKey* known, const std::string& value, const std::string& setting) {
   if (!known || known->name != "micro_batches") return value;
   const run::Options options = run::read_fitted_options(flags.schedule.file, overrides);
-  return std::to_string(product_within(
-      run::kMostSequences, {parse_count(value, setting), options.train.micro_batch, options.parallel.dp}));
+  const std::int64_t batch = product_within(
+      run::kMostSequences, {parse_count(value, setting), options.train.micro_batch, options.parallel.dp});
+  if (batch > run::kMostSequences)
+    throw InputError("--sweep " + setting + ": " + value + " micro-batches of " +
+                     std::to_string(options.train.micro_batch) + " sequences on " +
+                     std::to_string(options.parallel.dp) + " replicas are more than " +
+                     std::to_string(run::kMostSequences) + " sequences");
+  return std::to_string(batch);
 }
 
 Simulated simulate_value(const SimulateFlags& flags, std::vector<std::string> overrides,

@@ -5,7 +5,8 @@ function clipToData(values) {
   const finite = values.filter((value) => value !== null);
   const low = leastOf(finite), high = greatestOf(finite);
   const margin = (high - low || Math.abs(high) || 1) * 0.05;
-  return finite.length > 0 ? [low - margin, high + margin] : [0, 1];
+  if (finite.length === 0) return [0, 1];
+  return [low === 0 ? 0 : low - margin, high + margin];
 }
 
 function metricGroups() {

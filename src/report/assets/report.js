@@ -200,6 +200,16 @@ function build() {
   if (!none) drawNow();
 }
 
+// The place in a lane of an op; of one of another lane, or of none, that from which a step in a direction
+// reaches the next op.
+function placeInLane(lane, events, op, direction) {
+  if (op === undefined) return direction > 0 ? -1 : lane.ops.length;
+  const place = lane.ops.indexOf(op);
+  if (place >= 0) return place;
+  const later = lane.ops.filter((other) => events.start[other] >= events.start[op]).length;
+  return lane.ops.length - later - (direction > 0 ? 1 : 0);
+}
+
 // The compute op before or after the one shown, with its tip beside it.
 function stepAction(direction) {
   const pointed = state.at && state.at.panel && state.at.panel.track.devices ? state.at : null;
@@ -207,9 +217,8 @@ function stepAction(direction) {
   if (!panel) return;
   const device = pointed && pointed.device !== undefined ? pointed.device : 0,
         events = panel.track.devices[device], lane = events.lanes.get(0);
-  const now = state.at && state.at.op !== undefined ? lane.ops.indexOf(state.at.op) :
-      direction > 0                                 ? -1 :
-                                                      lane.ops.length;
+  if (!lane) return;
+  const now = placeInLane(lane, events, state.at ? state.at.op : undefined, direction);
   const op = lane.ops[Math.min(Math.max(now + direction, 0), lane.ops.length - 1)];
   const width = state.to - state.from, middle = (events.start[op] + events.end[op]) / 2;
   if (middle < state.from || middle > state.to) setView(middle - width / 2, middle + width / 2);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <numeric>
+#include <optional>
 #include <string>
 
 #include "base/error.h"
@@ -25,21 +26,24 @@ std::size_t median_step(const std::vector<StepTimeline>& steps, bool processor_t
 
 }  // namespace
 
-void require_measured(const std::string& directory) {
+std::optional<std::string> why_unmeasured(const std::string& directory) {
   const auto file = [&](const char* name) { return (std::filesystem::path(directory) / name).string(); };
   std::error_code unreadable;  // opening the file tells why
   const auto has = [&](const char* name) { return std::filesystem::exists(file(name), unreadable); };
-  if (!has(files::kMetrics) || has(files::kProgram) || has(files::kTimeline)) return;
+  if (!has(files::kMetrics) || has(files::kProgram) || has(files::kTimeline)) return std::nullopt;
   // The directory may have been moved since its run file was written.
   const std::string resume =
       "penstock train " + file(files::kRunFile) + " --output.dir " + directory + " --resume";
   if (has(files::kSummary))
-    throw InputError(directory + ": the start that ended the run did no step, so there is no " +
-                     files::kTimeline + "; more steps write one: " + resume +
-                     " --train.steps N, with the ranks it had");
-  throw InputError(directory + ": the run has not ended, and " + files::kProgram + " and " +
-                   files::kTimeline + " are written when it does; wait for it, or continue it: " + resume +
-                   ", with the ranks it had");
+    return std::string("the start that ended the run did no step, so there is no ") + files::kTimeline +
+           "; more steps write one: " + resume + " --train.steps N, with the ranks it had";
+  return std::string("the run has not ended (it runs, or its last start failed), and ") + files::kProgram +
+         " and " + files::kTimeline + " are written when it does; wait for it, or continue it: " + resume +
+         ", with the ranks it had";
+}
+
+void require_measured(const std::string& directory) {
+  if (const auto why = why_unmeasured(directory)) throw InputError(directory + ": " + *why);
 }
 
 Seconds processor_seconds(const StepTimeline& step) {

@@ -31,8 +31,11 @@ struct NamedText {
 MeasuredRun parse_measured_run(const NamedText& program, const NamedText& timeline,
                                bool processor_time = false);
 
-// Throws InputError for the directory of a run that has neither file since it has not ended, with how to go
-// on.
+// Why the directory of a run has neither file, with how to go on: it has not ended, or its last start did no
+// step. Nullopt if it has one of them, or is no run's.
+std::optional<std::string> why_unmeasured(const std::string& directory);
+
+// Throws InputError with that.
 void require_measured(const std::string& directory);
 
 // Sum over all devices and ops.

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "run/layer_split.h"
 #include "run/lowering.h"
 #include "run/memory.h"
@@ -96,6 +97,13 @@ std::string share_that_fits(const Run& run, Bytes room, const BytesNeeded& neede
   return "; memory.offload = " + exact_number(other.offload) + " would fit";
 }
 
+// Rounded up: as memory.limit it is enough.
+std::string print_needed(Bytes bytes) {
+  Bytes printed = bytes;
+  while (parse_bytes(print_bytes(printed)) < bytes) printed += std::max<Bytes>(bytes / 1000, 1);
+  return print_bytes(printed);
+}
+
 }  // namespace
 
 std::string settings_that_fit(const Run& run, Bytes room, const BytesNeeded& needed) {
@@ -108,7 +116,7 @@ std::string settings_that_fit(const Run& run, Bytes room, const BytesNeeded& nee
     return bytes <= room && fits(other);
   };
   const auto advise = [&](const std::string& settings) {
-    return settings + " would fit with " + print_bytes(least) + share_that_fits(run, room, needed);
+    return settings + " would fit with " + print_needed(least) + share_that_fits(run, room, needed);
   };
   for (const model::Policy policy : kCheapestFirst) {
     const std::string settings = "memory.policy = " + json_quote(name_of(policy));
@@ -121,7 +129,7 @@ std::string settings_that_fit(const Run& run, Bytes room, const BytesNeeded& nee
         "memory.policy = \"full\" with schedule.slices = " + std::to_string(sliced->options.schedule.slices);
     if (suffices(*sliced, settings)) return advise(settings);
   }
-  return "no policy fits: the least is " + print_bytes(least) + ", with " + least_with +
+  return "no policy fits: the least is " + print_needed(least) + ", with " + least_with +
          "; more memory than that, a greater parallel.pp, or a smaller train.micro_batch or data.seq_len "
          "would " +
          "fit" + share_that_fits(run, room, needed);
@@ -133,7 +141,7 @@ namespace {
   const std::size_t device = fullest_device(predicted);
   const auto [category, bytes] = model::largest_category(predicted[device]);
   throw NoAnswer("memory.limit = " + json_quote(run.options.memory.limit) + ": device " +
-                 std::to_string(device) + " would need " + print_bytes(predicted[device].total()) +
+                 std::to_string(device) + " would need " + print_needed(predicted[device].total()) +
                  ", of which the largest part is " + std::string(category) + ", " + print_bytes(bytes) +
                  "; " + settings_that_fit(run, *run.memory_limit));
 }
