@@ -43,13 +43,13 @@ Seconds seconds_of_product(std::int64_t size, at::ScalarType type) {
     return at::from_blob(memory.data(), {size, size}, at::dtype(type));
   };
   at::Tensor a = square(from).fill_(1), product = square(to);
-  at::mm_out(product, a, a);  // the first call includes set-up
+  nn::kernels::product_into(product, a, a);  // the first call includes set-up
   backend::DeviceClock clock;
   const Seconds began = clock.restart();
   Seconds fastest = std::numeric_limits<double>::infinity();
   for (int repeat = 0; repeat < least_repeats || steady_seconds() - began < budget; ++repeat) {
     clock.restart();
-    at::mm_out(product, a, a);
+    nn::kernels::product_into(product, a, a);
     fastest = std::min(fastest, clock.seconds(backend::moment_now()));
   }
   return fastest;

@@ -6,6 +6,7 @@
 
 #include "nn/kernels/accumulate.h"
 #include "nn/kernels/cpu/element.h"
+#include "nn/kernels/cpu/f32_products.h"
 #include "nn/kernels/cpu/tiled_products.h"
 #include "nn/kernels/cross_entropy.h"
 #include "nn/kernels/embedding.h"
@@ -53,6 +54,40 @@ TEST(Products, EqualPlainLoops) {
       const at::Tensor total = wanted + sum.to(at::kDouble);
       kernels::add_product_backward(sum, grad, weight);
       expect_near(sum, total, tolerance, "added backward");
+    }
+  }
+}
+
+// On every processor that has them, also where products() takes MKL's.
+TEST(Products, ByTilesEqualPlainLoopsInEveryLayoutAndOnAnyThreads) {
+  if (!kernels::has_tile_products(at::kFloat)) GTEST_SKIP() << "needs a processor with tile products";
+  for (const auto& [rows, inner, columns] :
+       {LinearSizes{1, 1, 1}, {3, 300, 7}, {70, 257, 300}, {600, 33, 530}, {2, 0, 3}}) {
+    for (const bool a_transposed : {false, true}) {
+      for (const bool b_transposed : {false, true}) {
+        at::Tensor a = random_tensor({rows, inner}, at::kFloat, 1),
+                   b = random_tensor({inner, columns}, at::kFloat, 2);
+        if (a_transposed) a = a.t().contiguous().t();
+        if (b_transposed) b = b.t().contiguous().t();
+        const at::Tensor wanted = loops(a, b), before = random_tensor({rows, columns}, at::kFloat, 3);
+        at::Tensor results[2];
+        for (const int threads : {1, 3}) {
+          at::set_num_threads(threads);
+          at::Tensor result = before.clone();
+          kernels::multiply_by_tiles(result, a, b, /*adds=*/false);
+          expect_near(result, wanted, tolerance_of(at::kFloat), "product");
+          kernels::multiply_by_tiles(result, a, b, /*adds=*/true);
+          expect_near(result, 2 * wanted, tolerance_of(at::kFloat), "added product");
+          results[threads / 2] = result;
+        }
+        at::set_num_threads(1);
+        EXPECT_TRUE(results[0].equal(results[1]));
+        at::Tensor of_one_row = at::empty({1, columns}, at::kFloat);
+        kernels::multiply_by_tiles(of_one_row, a.narrow(0, rows - 1, 1), b, /*adds=*/false);
+        at::Tensor of_all = at::empty({rows, columns}, at::kFloat);
+        kernels::multiply_by_tiles(of_all, a, b, /*adds=*/false);
+        EXPECT_TRUE(of_one_row[0].equal(of_all[rows - 1])) << "a row's bits depend on the other rows";
+      }
     }
   }
 }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "nn/kernels/accumulate.h"
+#include "nn/kernels/cpu/f32_products.h"
 #include "nn/kernels/cpu/tiled_products.h"
 #include "nn/kernels/work.h"
 
@@ -32,8 +33,29 @@ bool widened(const at::Tensor& x) {
   return x.scalar_type() == at::kBFloat16 && fastest_bf16_products() == Bf16Products::Widened;
 }
 
+bool by_tiles(const at::Tensor& result, const at::Tensor& a, const at::Tensor& b) {
+  const auto fits = [](const at::Tensor& side) { return side.stride(0) == 1 || side.stride(1) == 1; };
+  return a.scalar_type() == at::kFloat && f32_is_faster_by_tiles() && result.stride(1) == 1 && fits(a) &&
+         fits(b);
+}
+
+// result = a · b, or += if `adds`.
+void multiply_into(at::Tensor& result, const at::Tensor& a, const at::Tensor& b, bool adds = false) {
+  if (by_tiles(result, a, b)) {
+    multiply_by_tiles(result, a, b, adds);
+  } else if (adds) {
+    at::addmm_out(result, result, a, b);
+  } else {
+    at::mm_out(result, a, b);
+  }
+}
+
 at::Tensor plain_product(const at::Tensor& a, const at::Tensor& b) {
-  if (!widened(a)) return at::mm(a, b);
+  if (!widened(a)) {
+    at::Tensor result = at::empty({a.size(0), b.size(1)}, a.options());
+    multiply_into(result, a, b);
+    return result;
+  }
   return at::mm(a.to(at::kFloat), b.to(at::kFloat)).to(at::kBFloat16);
 }
 
@@ -77,7 +99,7 @@ void product_into(at::Tensor& result, const at::Tensor& x, const at::Tensor& wei
   if (widened(x)) {
     result.copy_(at::mm(x.to(at::kFloat), weight.t().to(at::kFloat)));
   } else {
-    at::mm_out(result, x, weight.t());
+    multiply_into(result, x, weight.t());
   }
 }
 
@@ -93,14 +115,14 @@ void product_backward_into(at::Tensor& result, const at::Tensor& grad_output, co
   if (widened(grad_output)) {
     result.copy_(at::mm(grad_output.to(at::kFloat), weight.to(at::kFloat)));
   } else {
-    at::mm_out(result, grad_output, weight);
+    multiply_into(result, grad_output, weight);
   }
 }
 
 at::Tensor product_backward_wide(const at::Tensor& grad_output, const at::Tensor& weight) {
   const KernelTimer timer(Kernel::ProductBackward,
                           product_work(grad_output.size(0), weight.size(0), weight.size(1)));
-  if (grad_output.scalar_type() != at::kBFloat16) return at::mm(grad_output, weight);
+  if (grad_output.scalar_type() != at::kBFloat16) return plain_product(grad_output, weight);
   PENSTOCK_CHECK(grad_output.is_contiguous() && weight.is_contiguous(), "products read rows");
   if (fastest_bf16_products() == Bf16Products::Summed) return wide_product_with_mkl(grad_output, weight);
   if (widened(grad_output)) return at::mm(grad_output.to(at::kFloat), weight.to(at::kFloat));
@@ -115,7 +137,7 @@ void add_product_backward(at::Tensor& sum, const at::Tensor& grad_output, const 
     at::addmm_out(wide, wide, grad_output.to(at::kFloat), weight.to(at::kFloat));
     sum.copy_(wide);
   } else {
-    at::addmm_out(sum, sum, grad_output, weight);
+    multiply_into(sum, grad_output, weight, /*adds=*/true);
   }
 }
 
@@ -125,7 +147,7 @@ void accumulate_weight_gradient(at::Tensor& grad, const at::Tensor& grad_output,
                  "products read rows");
   const KernelTimer timer(Kernel::WeightGradient, product_work(grad.size(0), x.size(0), grad.size(1)));
   if (x.scalar_type() != at::kBFloat16) {
-    at::addmm_out(grad, grad, grad_output.t(), x);
+    multiply_into(grad, grad_output.t(), x, /*adds=*/true);
   } else if (products == Bf16Products::Summed) {
     accumulate_with_mkl(grad, grad_output, x);
   } else if (products == Bf16Products::Tiled) {
