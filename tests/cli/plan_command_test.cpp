@@ -301,10 +301,10 @@ TEST(PlanCommand, ALayoutThatAHostCannotHoldDoesNotFit) {
 }
 
 TEST(PlanCommand, ALayoutThatTheTrainerRefusesIsImpossible) {
-  const Ending ending =
-      plan({kPlans + "this-machine.toml", "--explain", "--layout.pp", "2", "--model.vocab", "100"});
+  const Ending ending = plan(
+      {kPlans + "this-machine.toml", "--explain", "--layout.pp", "2", "--workload.global_batch", "16000000"});
   EXPECT_EQ(ending.exit_code, 2);
-  EXPECT_NE(ending.err.find("[layout] is impossible: model.vocab = 100 is less than the 259 tokens"),
+  EXPECT_NE(ending.err.find("[layout] is impossible: train.batch = 16000000 makes 16000000 micro-batches"),
             std::string::npos)
       << ending.err;
 }
