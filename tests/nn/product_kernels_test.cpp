@@ -82,6 +82,7 @@ TEST(Products, ByTilesEqualPlainLoopsInEveryLayoutAndOnAnyThreads) {
         }
         at::set_num_threads(1);
         EXPECT_TRUE(results[0].equal(results[1]));
+        if (!kernels::f32_is_faster_by_tiles()) continue;  // runs depend on what follows where they use tiles
         at::Tensor of_one_row = at::empty({1, columns}, at::kFloat);
         kernels::multiply_by_tiles(of_one_row, a.narrow(0, rows - 1, 1), b, /*adds=*/false);
         at::Tensor of_all = at::empty({rows, columns}, at::kFloat);
