@@ -174,11 +174,12 @@ std::vector<std::size_t> kept_values(const std::vector<double>& values, std::siz
         first, last, [](double a, double b) { return std::isfinite(b) && (!std::isfinite(a) || a < b); });
     const auto low = static_cast<std::size_t>(least - values.begin());
     const auto high = static_cast<std::size_t>(greatest - values.begin());
-    if (begin == 0 && std::min(low, high) > 0) kept.push_back(0);
     kept.push_back(std::min(low, high));
     if (low != high) kept.push_back(std::max(low, high));
   }
-  if (!kept.empty() && kept.back() + 1 < values.size()) kept.push_back(values.size() - 1);
+  if (kept.empty()) return kept;
+  if (kept.front() > 0) kept.insert(kept.begin(), 0);
+  if (kept.back() + 1 < values.size()) kept.push_back(values.size() - 1);
   return kept;
 }
 

@@ -59,8 +59,8 @@ void add_kernels(const std::string& path, report::Run& run) {
   }
 }
 
-// Adds what is known of a run while it runs.
-void add_record(const std::string& directory, report::Run& run) {
+// Adds what a run writes beside its timeline. One that has `ended` has a summary.
+void add_record(const std::string& directory, bool ended, report::Run& run) {
   const std::filesystem::path folder = directory;
   const auto file = [&](const char* name) { return (folder / name).string(); };
   run.configuration = files::read_text(file(files::kRunFile), files::kLongestRecord);
@@ -68,8 +68,8 @@ void add_record(const std::string& directory, report::Run& run) {
   if (const std::string remark = add_metrics(metrics.text(), file(files::kMetrics), run); !remark.empty())
     tell(remark);
   if (run.metrics.empty()) tell(file(files::kMetrics) + " has no step's metrics");
-  if (const auto summary = files::read_text_if_there(file(files::kSummary), files::kLongestRecord))
-    add_summary(*summary, file(files::kSummary), run);
+  if (ended || files::is_there(file(files::kSummary)))
+    add_summary(files::read_text(file(files::kSummary), files::kLongestRecord), file(files::kSummary), run);
   const auto attempts = files::read_text_if_there(file(files::kAttempts), files::kLongestRecord);
   if (attempts && !add_attempts(*attempts, run))
     tell(file(files::kAttempts) + " has no attempts; it is left out");
@@ -131,7 +131,7 @@ std::vector<report::Run> runs_of_directory(const std::string& directory) {
   const Simulated simulated = simulate_source(flags, {});
   report::Run run = run_of(simulated);
   run.name = directory + " (" + simulated.program.name + ")";
-  add_record(directory, run);
+  add_record(directory, /*ended=*/true, run);
   add_kernels((std::filesystem::path(directory) / files::kProfile).string(), run);
   run.notes.push_back("The simulation takes the action times of " +
                       simulated.measured[simulated.typical].label +
@@ -147,7 +147,7 @@ std::vector<report::Run> runs_of_directory(const std::string& directory) {
 
 report::Run run_without_timeline(const std::string& directory, const std::string& why) {
   report::Run run{.name = directory};
-  add_record(directory, run);
+  add_record(directory, /*ended=*/false, run);
   run.notes.push_back("There is no timeline: " + why + ".");
   return run;
 }

@@ -93,8 +93,7 @@ function compareLines(track, d, op) {
   if (mine.measured === theirs.measured) return [];
   const longer = length(mine) - length(theirs),
         later = mine.devices[d].start[op] - theirs.devices[d].start[op];
-  const share =
-      length(theirs) > 0 ? ' (' + signed((100 * longer / length(theirs)).toFixed(1), longer) + ' %)' : '';
+  const share = length(theirs) > 0 ? ' (' + signedPercent(longer, length(theirs)) + ')' : '';
   return [
     [
       track.measured ? 'predicted' : 'measured',

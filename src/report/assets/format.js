@@ -61,6 +61,8 @@ const scaleOf = (size) =>
 
 const printShare = (share) => (100 * share).toFixed(1) + ' %';
 const signed = (text, value) => (value > 0 ? '+' : '') + text;
+const signedPercent = (part, whole) =>
+    signed((100 * part / whole).toFixed(1).replace('-0.0', '0.0'), part) + ' %';
 
 // "3F2.1" as in schedules; in a bar only "2.1".
 function keyText(run, device, op) {

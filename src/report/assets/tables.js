@@ -61,7 +61,7 @@ function differenceRow(name, predicted, measured, print) {
   const difference = measured - predicted;
   return [
     name, print(predicted), print(measured), signed(print(difference), difference),
-    predicted !== 0 ? signed((100 * difference / predicted).toFixed(1).replace('-0.0', '0.0'), difference) + ' %' : ''
+    predicted !== 0 ? signedPercent(difference, predicted) : ''
   ];
 }
 
