@@ -29,15 +29,14 @@ std::string without_links(std::string path) {
   return path;
 }
 
-// A name beside the path, no longer than names may be.
-std::string temporary_name(const fs::path& path) {
-  constexpr std::size_t kLongest = 255;  // bytes of a name, NAME_MAX
-  const std::string ending = ".part-" + std::to_string(getpid()), name = path.filename().string();
-  if (name.size() > kLongest) return path.string() + ending;  // opening it says that it is too long
-  return (path.parent_path() / (name.substr(0, kLongest - ending.size()) + ending)).string();
-}
-
 }  // namespace
+
+std::string temporary_name(const std::string& path) {
+  constexpr std::size_t kLongest = 255;  // bytes of a name, NAME_MAX
+  const std::string ending = ".part-" + std::to_string(getpid()), name = fs::path(path).filename().string();
+  if (name.size() > kLongest) return path + ending;  // opening it says that it is too long
+  return (fs::path(path).parent_path() / (name.substr(0, kLongest - ending.size()) + ending)).string();
+}
 
 AtomicFile::AtomicFile(std::string path)
     : path_(without_links(std::move(path))), temporary_(temporary_name(path_)) {

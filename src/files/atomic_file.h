@@ -9,6 +9,9 @@
 
 namespace penstock::files {
 
+// A name beside the path, no longer than names may be, for what will be renamed to it by this process.
+std::string temporary_name(const std::string& path);
+
 // Writes to a temporary name in the same directory; commit() flushes it to disk and renames it. The old file
 // at the path is kept until then, and permanently if the object is destroyed without a commit. Failures are
 // RunErrors that name the path and the number of bytes to be written (a full disk, a short write).

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/constraints.h"
 
+#include <algorithm>
 #include <array>
+#include <vector>
 
 #include "base/indexed_rows.h"
+#include "base/text.h"
 
 namespace penstock::plan {
 namespace {
@@ -55,6 +58,28 @@ bool tokens_divide(const Workload& workload, const Layout& layout) {
   return long_enough && workload.seq_len % parts == 0 && workload.seq_len % pieces == 0;
 }
 
+constexpr std::int64_t kMostDivisor = 128;
+
+std::string divisors_of(const char* what, std::int64_t whole, std::int64_t greatest) {
+  std::vector<std::string> found;
+  for (std::int64_t i = 1; i <= std::min(whole, greatest); ++i) {
+    if (whole % i == 0) found.push_back(std::to_string(i));
+  }
+  return std::string("; ") + what + " = " + std::to_string(whole) + " is divided by " + join(found, ", ");
+}
+
+// Counts of slices are offered only up to the shortest legal slice.
+std::string parts_of_sequence(Tokens seq_len) {
+  const std::int64_t slices = seq_len / kShortestSlice;
+  const std::string shortest = std::to_string(kShortestSlice) + " tokens)";
+  const char* what = "workload.seq_len";
+  if (slices < 2)
+    return divisors_of(what, seq_len, kMostDivisor) + " (in one slice: each of several needs " + shortest;
+  if (slices >= kMostDivisor) return divisors_of(what, seq_len, kMostDivisor);
+  return divisors_of(what, seq_len, slices) + " (at most " + std::to_string(slices) + " slices of " +
+         shortest;
+}
+
 }  // namespace
 
 bool repeats_another(const Layout& layout) {
@@ -67,6 +92,33 @@ std::string_view name_of(Rejection rejection) {
 
 std::string_view sentence_of(Rejection rejection) {
   return kRejectionTexts[static_cast<std::size_t>(rejection)].sentence;
+}
+
+std::string legal_values(const Workload& workload, std::int64_t gpus_per_node, Rejection why) {
+  const model::Shape& shape = workload.model.shape;
+  switch (why) {
+    case Rejection::Heads:
+      return divisors_of("heads", shape.heads, kMostDivisor);
+    case Rejection::TensorInNode:
+      return divisors_of("node.gpus", gpus_per_node, kMostDivisor);
+    case Rejection::Experts:
+      return divisors_of("experts", shape.experts, shape.experts);
+    case Rejection::Batch:
+      return divisors_of("workload.global_batch", workload.global_batch, kMostDivisor);
+    case Rejection::Layers:
+      return "; layers = " + std::to_string(shape.layers);
+    case Rejection::Tokens:
+      return parts_of_sequence(workload.seq_len);
+    case Rejection::Schedule:
+    case Rejection::Duplicate:
+    case Rejection::Exchange:
+    case Rejection::Vocabulary:
+    case Rejection::Trainer:
+    case Rejection::DeviceMemory:
+    case Rejection::HostMemory:
+      break;
+  }
+  return {};
 }
 
 std::optional<Rejection> reject_mesh(const Workload& workload, const mesh::Mesh& mesh,

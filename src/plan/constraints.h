@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "plan/layout.h"
@@ -32,6 +33,10 @@ std::string_view name_of(Rejection rejection);
 
 // One sentence that describes the constraint.
 std::string_view sentence_of(Rejection rejection);
+
+// Values that the constraint allows for this workload, after a semicolon: "; heads = 12 is divided by 1, 2,
+// ..." Empty where no list of values helps.
+std::string legal_values(const Workload& workload, std::int64_t gpus_per_node, Rejection why);
 
 // Shortest slice worth a kernel launch, in tokens summed over context ranks.
 inline constexpr Tokens kShortestSlice = 256;

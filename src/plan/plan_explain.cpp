@@ -54,12 +54,16 @@ double peak(const Workload& workload, const Layout& layout) {
   return static_cast<double>(fit_memory(workload, layout, 1e30).fullest.total());
 }
 
-// Whether devices of `limit` bytes hold it, and their hosts what it offloads.
+// Whether devices hold it, of which the closed form leaves `limit` bytes, and their hosts what it offloads.
+// The closed form is checked first; the trainer's own prediction takes longer.
 bool fits_both(const Workload& workload, const Cluster& cluster, const Layout& layout, double limit) {
   Candidate other;
   other.layout = layout;
   other.memory = fit_memory(workload, layout, limit);
-  return other.memory.fits && host_holds(workload, cluster, other);
+  if (!other.memory.fits || !host_holds(workload, cluster, other)) return false;
+  if (!is_simulated(workload, cluster) || action_count(workload, layout) > kMostSimulatedActions) return true;
+  const std::optional<Candidate> run = as_its_run(workload, cluster, other, /*any_offload=*/false);
+  return run && run->memory.fits;
 }
 
 std::string hosts_of(const Workload& workload, const Cluster& cluster, const Candidate& candidate) {
@@ -113,6 +117,20 @@ std::optional<int> smaller_share(const Workload& workload, const Cluster& cluste
   return {};
 }
 
+// The least share from this one on, in percent and above the layout's own, that fits likewise; absent if none
+// of the next does.
+std::optional<int> larger_share(const Workload& workload, const Cluster& cluster, Layout layout, double least,
+                                double limit) {
+  constexpr int kMostTries = 6;
+  const int own = static_cast<int>(std::lround(100 * layout.offload));
+  const int first = std::max(own + 1, static_cast<int>(std::lround(100 * least)));
+  for (int percent = first; percent <= std::min(100, first + kMostTries); ++percent) {
+    layout.offload = percent / 100.0;
+    if (fits_both(workload, cluster, layout, limit)) return percent;
+  }
+  return {};
+}
+
 std::string larger_hosts(const Workload& workload, const Cluster& cluster, const Candidate& candidate,
                          double limit) {
   const std::string text = hosts_of(workload, cluster, candidate);
@@ -132,10 +150,10 @@ std::string what_would_fit(const Workload& workload, const Cluster& cluster, con
   std::vector<std::string> ways;
   if (cluster.trainer == nullptr) {
     const FittedMemory offloaded = fit_with_least_offload(workload, layout, limit);
-    Layout other = layout;
-    other.offload = offloaded.offload;
-    if (offloaded.fits && offloaded.offload > layout.offload && fits_both(workload, cluster, other, limit))
-      ways.push_back("offload " + number(100 * offloaded.offload, 0) + " % of the records");
+    if (offloaded.fits) {
+      const std::optional<int> share = larger_share(workload, cluster, layout, offloaded.offload, limit);
+      if (share) ways.push_back("offload " + std::to_string(*share) + " % of the records");
+    }
   }
   const std::vector<model::Policy> policies =
       cluster.trainer ? cluster.trainer->policies
@@ -193,56 +211,6 @@ std::string explain(const Workload& workload, const Cluster& cluster, const Cand
 
 namespace {
 
-constexpr std::int64_t kMostDivisor = 128;
-
-std::string divisors_of(const char* what, std::int64_t whole, std::int64_t greatest) {
-  std::vector<std::string> found;
-  for (std::int64_t i = 1; i <= std::min(whole, greatest); ++i) {
-    if (whole % i == 0) found.push_back(std::to_string(i));
-  }
-  return std::string("; ") + what + " = " + std::to_string(whole) + " is divided by " + join(found, ", ");
-}
-
-// Counts of slices are offered only up to the shortest legal slice.
-std::string parts_of_sequence(Tokens seq_len) {
-  const std::int64_t slices = seq_len / kShortestSlice;
-  const std::string shortest = std::to_string(kShortestSlice) + " tokens)";
-  const char* what = "workload.seq_len";
-  if (slices < 2)
-    return divisors_of(what, seq_len, kMostDivisor) + " (in one slice: each of several needs " + shortest;
-  if (slices >= kMostDivisor) return divisors_of(what, seq_len, kMostDivisor);
-  return divisors_of(what, seq_len, slices) + " (at most " + std::to_string(slices) + " slices of " +
-         shortest;
-}
-
-// Values that the constraint allows for this model and workload.
-std::string legal_values(const Plan& plan, Rejection why) {
-  const model::Shape& shape = plan.workload.model.shape;
-  switch (why) {
-    case Rejection::Heads:
-      return divisors_of("heads", shape.heads, kMostDivisor);
-    case Rejection::TensorInNode:
-      return divisors_of("node.gpus", plan.cluster.hardware.node.gpus, kMostDivisor);
-    case Rejection::Experts:
-      return divisors_of("experts", shape.experts, kMostDivisor);
-    case Rejection::Batch:
-      return divisors_of("workload.global_batch", plan.workload.global_batch, kMostDivisor);
-    case Rejection::Layers:
-      return "; layers = " + std::to_string(shape.layers);
-    case Rejection::Tokens:
-      return parts_of_sequence(plan.workload.seq_len);
-    case Rejection::Schedule:
-    case Rejection::Duplicate:
-    case Rejection::Exchange:
-    case Rejection::Vocabulary:
-    case Rejection::Trainer:
-    case Rejection::DeviceMemory:
-    case Rejection::HostMemory:
-      break;
-  }
-  return {};
-}
-
 // Sets the counts of these constraints to 0, in order, as long as other candidates are left.
 void ignore_where_others_are_left(SearchResult& result, std::initializer_list<Rejection> constraints) {
   for (const Rejection why : constraints) {
@@ -273,7 +241,8 @@ std::string print_main_constraint(const Plan& plan) {
   const Rejection why = main_constraint(plan.result);
   return "of " + std::to_string(plan.result.candidates) + " candidates " +
          std::to_string(plan.result.rejected[static_cast<std::size_t>(why)]) +
-         " break one constraint: " + std::string(sentence_of(why)) + legal_values(plan, why);
+         " break one constraint: " + std::string(sentence_of(why)) +
+         legal_values(plan.workload, plan.cluster.hardware.node.gpus, why);
 }
 
 }  // namespace

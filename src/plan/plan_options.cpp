@@ -142,6 +142,19 @@ void require_by_schedule(const std::string& name, const PipelineShape& shape) {
   on_behalf_of("[layout] is impossible", [&] { return schedule::checked_request(name, request); });
 }
 
+std::string sizes_of(const PlanOptions::LayoutKeys& keys, std::int64_t dp) {
+  const std::pair<const char*, std::int64_t> sizes[] = {
+      {"tp", keys.tp},         {"cp", keys.cp},
+      {"ep", keys.ep},         {"dp", dp},
+      {"pp", keys.pp},         {"micro_batch", keys.micro_batch},
+      {"slices", keys.slices}, {"chunks", keys.chunks}};
+  std::string text = "schedule = " + json_quote(keys.schedule);
+  for (const auto& [key, size] : sizes) text += ", " + std::string(key) + " = " + std::to_string(size);
+  if (keys.group > 0) text += ", group = " + std::to_string(keys.group);
+  if (keys.exchange != "off") text += ", exchange = " + json_quote(keys.exchange);
+  return text;
+}
+
 }  // namespace
 
 void describe(PlanOptions::ModelKeys& keys, OptionTable& table) {
@@ -283,7 +296,9 @@ Layout layout_of(const PlanOptions& options, const Workload& workload, const Clu
     layout.output = output_in_layers(workload, layout);
   if (const auto why = reject(workload, layout, cluster.hardware.node.gpus, cluster.engine.folded_experts)) {
     if (*why == Rejection::Schedule) require_by_schedule(keys.schedule, pipeline_shape(workload, layout));
-    throw InputError("[layout] is impossible: " + std::string(sentence_of(*why)));
+    throw InputError("[layout] is impossible: " + std::string(sentence_of(*why)) +
+                     legal_values(workload, cluster.hardware.node.gpus, *why) + "; it has " +
+                     sizes_of(keys, dp));
   }
   return layout;
 }

@@ -97,6 +97,18 @@ std::string beside_limit(const Cluster& cluster) {
 
 }  // namespace
 
+namespace {
+
+// Parts of the layers that other trainers recompute are shares; 0 of them is what the others keep.
+std::string print_policy(const Layout& layout) {
+  if (layout.recompute_scores) return "scores";
+  if (layout.recomputed == 0) return model::policy_text(layout.others);
+  const std::string text = model::policy_text(layout.keep);
+  return layout.recomputed < 1 ? text + " in " + percent(layout.recomputed) : text;
+}
+
+}  // namespace
+
 std::string gigabytes(double bytes, int decimals) { return two_digits(bytes / 1e9, decimals); }
 
 std::string print_layout(const Layout& layout) {
@@ -105,7 +117,7 @@ std::string print_layout(const Layout& layout) {
   if (layout.chunks > 1) text += " v" + std::to_string(layout.chunks);
   if (layout.group > 0) text += " g" + std::to_string(layout.group);
   if (layout.micro_batch > 1) text += " b" + std::to_string(layout.micro_batch);
-  text += " " + model::policy_text(layout.keep);
+  text += " " + print_policy(layout);
   if (layout.offload > 0) text += " offload " + number(100 * layout.offload, 0) + "%";
   if (layout.vocabulary_parallel) text += " vocab";
   if (layout.exchange != ExchangeMode::Off) text += " " + std::string(name_of(layout.exchange));

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/option_text.h"
+#include "base/text.h"
 #include "plan/engine_file.h"
 #include "run/description_file.h"
 #include "run/hardware_file.h"
@@ -38,6 +39,8 @@ std::vector<std::string> overrides_of(const QuestionFlags& flags) {
   std::error_code error;
   if (!flags.model.empty() && std::filesystem::exists(flags.model, error)) {
     words = keys_of_model(flags.model);
+  } else if (flags.model.find('/') != std::string::npos) {
+    throw InputError("--model " + printable(flags.model, 500) + ": there is no such file or folder");
   } else if (!flags.model.empty()) {
     words.push_back("--model.name=" + flags.model);
   }

@@ -15,10 +15,11 @@
 #include "plan/trainer.h"
 
 namespace penstock::plan {
-namespace {
+namespace {}  // namespace
 
 bool is_faster(const Candidate& a, const Candidate& b) {
-  if (a.step() != b.step()) return a.step() < b.step();
+  const auto one = static_cast<float>(a.step()), other = static_cast<float>(b.step());
+  if (one != other) return one < other;
   const Bytes less = a.memory.fullest.total(), more = b.memory.fullest.total();
   if (less != more) return less < more;
   // The order must not depend on which thread visits a mesh; on one mesh the first visited stays first.
@@ -26,6 +27,17 @@ bool is_faster(const Candidate& a, const Candidate& b) {
     return std::tuple(mesh.tensor, mesh.context, mesh.expert, mesh.pipeline);
   };
   return sizes(a.layout.mesh) < sizes(b.layout.mesh);
+}
+
+namespace {
+
+// Without a pipeline all schedules run the same work; they differ in what is kept.
+bool differ_in_schedule_alone(const Layout& a, Layout b) {
+  if (a.mesh.pipeline > 1) return false;
+  b.schedule = a.schedule;
+  b.group = a.group;
+  b.offload = a.offload;
+  return a == b;
 }
 
 // The fastest candidate of each narrow band of memory: small, but enough for a Pareto front.
@@ -242,6 +254,12 @@ void Worker::remember(const Candidate& candidate) {
 
 void Worker::remember(const Candidate& candidate, std::vector<Candidate>& best) const {
   if (best.size() == keep_ && !is_faster(candidate, best.back())) return;
+  const auto same = std::ranges::find_if(
+      best, [&](const Candidate& other) { return differ_in_schedule_alone(candidate.layout, other.layout); });
+  if (same != best.end()) {
+    if (!is_faster(candidate, *same)) return;
+    best.erase(same);
+  }
   best.insert(std::upper_bound(best.begin(), best.end(), candidate, is_faster), candidate);
   if (best.size() > keep_) best.pop_back();
 }

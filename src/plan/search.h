@@ -67,8 +67,12 @@ struct SearchResult {
   std::int64_t judged() const;  // candidates that break no constraint, memory aside
 };
 
-// Throws InputError for a cluster without devices, or whose devices do not fill its nodes (a single node may
-// be partly filled).
+// By the step, as far as f32 tells steps apart, then by memory.
+bool is_faster(const Candidate& a, const Candidate& b);
+
+// Lists of the result have one schedule of those that differ in nothing else where there is no pipeline: the
+// one with the least memory. Throws InputError for a cluster without devices, or whose devices do not fill
+// its nodes (a single node may be partly filled).
 SearchResult search(const Workload& workload, const Cluster& cluster, const SearchSpace& space,
                     std::size_t keep = 10);
 

@@ -32,8 +32,6 @@ bool contains(const std::vector<Candidate>& candidates, const Candidate& wanted)
   });
 }
 
-bool faster(const Candidate& a, const Candidate& b) { return a.step() < b.step(); }
-
 sim::AnalyticCosts costs_of(const Workload& workload, const Cluster& cluster, const run::Run& run) {
   return {run::work_of(run),
           cluster.hardware,
@@ -174,7 +172,7 @@ Predicted predicted_runs(const Workload& workload, const Cluster& cluster,
       }
     }
   }
-  std::ranges::stable_sort(found.fitting, faster);
+  std::ranges::stable_sort(found.fitting, is_faster);
   return found;
 }
 

@@ -95,6 +95,14 @@ TEST(ConvertWeights, AreFoundByAFileNameAloneInTheWorkingFolder) {
   expect_same_weights(scratch / "there", scratch / "ours");
 }
 
+TEST(ConvertWeights, GoToAFolderOfTheLongestName) {
+  const Scratch scratch;
+  write_folder(scratch / "there");
+  const std::string longest = scratch / std::string(255, 'a');
+  convert_weights({.source = scratch / "there", .target = longest});
+  expect_same_weights(scratch / "there", longest);
+}
+
 TEST(ConvertWeights, OfMixturesGoThereAndBack) {
   for (const auto& [head_norms, shared] : {std::pair{false, false}, {true, false}, {false, true}}) {
     const Scratch scratch;

@@ -309,6 +309,17 @@ TEST(PlanCommand, ALayoutThatTheTrainerRefusesIsImpossible) {
       << ending.err;
 }
 
+TEST(PlanCommand, AnImpossibleLayoutIsRefusedWithItsSizesAndTheLegalOnes) {
+  const Ending ending =
+      plan({kPlans + "llama-70b-128k.toml", "--explain", "--cluster.gpus", "96", "--layout.tp", "3"});
+  EXPECT_EQ(ending.exit_code, 2);
+  EXPECT_NE(
+      ending.err.find(
+          "; heads = 64 is divided by 1, 2, 4, 8, 16, 32, 64; it has schedule = \"slimpipe\", tp = 3, cp = "),
+      std::string::npos)
+      << ending.err;
+}
+
 TEST(PlanCommand, AnImpossibleLayoutIsRefusedInItsSchedulesWords) {
   const Ending ending =
       plan({kPlans + "this-machine.toml", "--explain", "--layout.pp", "2", "--layout.schedule", "zb-v"});

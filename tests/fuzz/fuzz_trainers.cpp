@@ -13,6 +13,7 @@
 #include "plan/trainers/settings.h"
 #include "plan/trainers/torchtitan.h"
 #include "plan/trainers/torchtitan_question.h"
+#include "run/description_file.h"
 
 namespace penstock::plan {
 namespace {
@@ -22,8 +23,9 @@ void take(std::string_view input) {
   PlanOptions options;
   options.cluster.gpus = 64;
   options.memory.offload = {0, ""};
-  const Beyond beyond = megatron ? read_megatron(std::string(input), options)
-                                 : read_torchtitan(std::string(input), "fuzz", options);
+  const Beyond beyond = megatron
+                            ? read_megatron(MegatronArguments(std::string(input)), options)
+                            : read_torchtitan(run::parse_values(std::string(input), "fuzz"), "fuzz", options);
   Question question;
   question.workload = workload_of(options);
   sim::Hardware hardware = sim::assumed_hardware();

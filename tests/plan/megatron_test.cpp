@@ -26,10 +26,12 @@ PlanOptions asked() {
 }
 
 struct Read {
+  std::string text;
   Beyond beyond;
   Question question;
   Candidate candidate;
 
+  Job job() const { return Job({.megatron = text, .gpus = kGpus}); }
   const StepCost& cost() const { return candidate.cost; }
   const model::MemoryPeaks& memory() const { return candidate.memory.fullest; }
 };
@@ -39,14 +41,14 @@ Read read_arguments(const std::string& more, const std::string& sequence_paralle
   std::filesystem::current_path(PENSTOCK_SOURCE_DIR);
   PlanOptions options = asked();
   Read read;
-  read.beyond = read_megatron(
+  read.text =
       "--num-layers 80 --hidden-size 8192 --ffn-hidden-size 28672 --num-attention-heads 64 --swiglu "
       "--group-query-attention --num-query-groups 8 --vocab-size 128256 --seq-length 8192 --micro-batch-size "
       "1 "
       "--global-batch-size 128 --tensor-model-parallel-size 8 "
       "--pipeline-model-parallel-size 4 --untie-embeddings-and-output-weights --bf16 " +
-          sequence_parallel + more,
-      options);
+      sequence_parallel + more;
+  read.beyond = read_megatron(MegatronArguments(read.text), options);
   read.question = settled(options, "");
   apply(read.beyond, read.question);
   Layout layout = layout_of(options, read.question.workload, read.question.cluster);
@@ -105,10 +107,11 @@ TEST(Megatron, ArgumentsThatContradictEachOtherAreNamedAsTheTrainerNamesThem) {
       {"--micro-batch-size", "--micro-batch-size has no value"},
       {"--bf16=yes", "--bf16 takes no value"}};
   PlanOptions options = asked();
-  read_megatron(good, options);
+  read_megatron(MegatronArguments(good), options);
   for (const auto& [more, expected] : cases) {
     PlanOptions other = asked();
-    const std::string said = failure<InputError>([&] { read_megatron(good + more, other); });
+    const std::string said =
+        failure<InputError>([&] { read_megatron(MegatronArguments(good + more), other); });
     EXPECT_NE(said.find(expected), std::string::npos) << more << ": " << said;
   }
 }
@@ -119,9 +122,10 @@ TEST(Megatron, SizesThatDoNotDivideAreNamedAsTheirArguments) {
     options.cluster.gpus = 48;
     return failure<InputError>([&] {
       read_megatron(
-          "--num-layers 80 --num-attention-heads 64 --swiglu --vocab-size 32000 --seq-length 8192 "
-          "--micro-batch-size 1 --sequence-parallel --bf16 --hidden-size " +
-              hidden + " " + more,
+          MegatronArguments(
+              "--num-layers 80 --num-attention-heads 64 --swiglu --vocab-size 32000 --seq-length 8192 "
+              "--micro-batch-size 1 --sequence-parallel --bf16 --hidden-size " +
+              hidden + " " + more),
           options);
     });
   };
@@ -153,8 +157,57 @@ TEST(Megatron, BlocksOfLayersAreRecomputedInEachStage) {
 
 TEST(Megatron, WhereAStageIsOneLayerNoPartOfItIsProposed) {
   const Read read = read_arguments(kFull + "uniform --num-layers-per-virtual-pipeline-stage 1");
-  for (const Change& change : nearest_changes(read.question, read.candidate, 50))
+  for (const Change& change : nearest_changes(read.job(), read.candidate, 50))
     EXPECT_EQ(change.text.find("--recompute-num-layers 0"), std::string::npos) << change.text;
+}
+
+// The arguments with those of a change, or nothing where it leaves some out.
+std::string applied(const std::string& arguments, std::string change) {
+  if (change.find("without ") != std::string::npos) return {};
+  for (std::size_t comma; (comma = change.find(", ")) != std::string::npos;) change.replace(comma, 1, "");
+  return arguments + " " + change;
+}
+
+// Counts of layers are rounded, the global batch follows from other sizes, and a pipeline of one has no
+// schedule: what is said of a change is what the job is with it.
+TEST(Megatron, ArgumentsWithAChangeAreExplainedAsItSays) {
+  std::filesystem::current_path(PENSTOCK_SOURCE_DIR);
+  const std::string sizes =
+      "--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --swiglu --vocab-size 32000 --seq-length "
+      "4096 --bf16 --use-distributed-optimizer ";
+  int applied_changes = 0;
+  for (const std::string job :
+       {"--micro-batch-size 4 --tensor-model-parallel-size 2",
+        "--micro-batch-size 1 --pipeline-model-parallel-size 8 --global-batch-size 256 "
+        "--recompute-granularity "
+        "full --recompute-method block --recompute-num-layers 1",
+        "--micro-batch-size 2 --pipeline-model-parallel-size 8 --global-batch-size 256 "
+        "--num-layers-per-virtual-pipeline-stage 4 --recompute-granularity full --recompute-method block "
+        "--recompute-num-layers 4"}) {
+    const Job today({.megatron = sizes + job, .gpus = kGpus});
+    const Candidate candidate = answer_for_layout(today.question(), today.layout()).result.best.front();
+    for (const Change& change : nearest_changes(today, candidate, 30)) {
+      const std::string text = applied(sizes + job, change.text);
+      if (text.empty()) continue;
+      const Job changed({.megatron = text, .gpus = kGpus});
+      EXPECT_EQ(changed.layout(), change.candidate.layout) << text;
+      EXPECT_EQ(changed.question().workload.global_batch, today.question().workload.global_batch) << text;
+      const Plan plan = answer_for_layout(changed.question(), changed.layout());
+      EXPECT_EQ(plan.result.best.front().step(), change.candidate.step()) << text;
+      ++applied_changes;
+    }
+  }
+  EXPECT_GT(applied_changes, 20);
+}
+
+TEST(Megatron, QuotesAreThoseOfAShell) {
+  const Read plain = read_arguments(kFull + "uniform");
+  const Read quoted = read_arguments(
+      "--use-distributed-optimizer --recompute-granularity \"full\" "
+      "--recompute-method 'uniform' --tokenizer-model '/a path/x' # it's a comment");
+  EXPECT_EQ(quoted.candidate.layout, plain.candidate.layout);
+  EXPECT_EQ(failure<InputError>([] { MegatronArguments("--tokenizer-model '/a path"); }),
+            "a quote, ', is not closed");
 }
 
 TEST(Megatron, SelectiveRecomputationFormsAttentionAgain) {
@@ -173,7 +226,7 @@ TEST(Megatron, WithoutTheDistributedOptimizerEachReplicaHasAllStates) {
               2.0 * static_cast<double>(shared.memory().optimizer), 10);
   EXPECT_GT(whole.cost().optimizer, shared.cost().optimizer);
   EXPECT_GT(whole.cost().gradients, shared.cost().gradients);
-  const std::vector<Change> changes = nearest_changes(whole.question, whole.candidate, 30);
+  const std::vector<Change> changes = nearest_changes(whole.job(), whole.candidate, 30);
   EXPECT_NE(std::ranges::find(changes, "--use-distributed-optimizer", &Change::text), changes.end());
 }
 
@@ -184,7 +237,7 @@ TEST(Megatron, WithoutSequenceParallelismTensorRanksHoldWholeHiddenStates) {
   const double units = static_cast<double>(whole.memory().activations - shared.memory().activations) / more;
   EXPECT_NEAR(units, 8192.0 * 20 * 4, 1);  // tokens, layers of the first device, micro-batches in flight
   EXPECT_GT(whole.cost().work.elementwise, shared.cost().work.elementwise);
-  const std::vector<Change> changes = nearest_changes(whole.question, whole.candidate, 30);
+  const std::vector<Change> changes = nearest_changes(whole.job(), whole.candidate, 30);
   EXPECT_NE(std::ranges::find(changes, "--sequence-parallel", &Change::text), changes.end());
 }
 
@@ -229,7 +282,7 @@ TEST(Megatron, WhatIsReadIsWrittenAgain) {
     const std::string written =
         print_megatron(megatron_settings(once.question.workload, once.candidate.layout));
     PlanOptions options = asked();
-    const Beyond beyond = read_megatron(written, options);
+    const Beyond beyond = read_megatron(MegatronArguments(written), options);
     Layout layout = layout_of(options, once.question.workload, once.question.cluster);
     apply(beyond, once.question.workload, layout);
     adapt(once.question.cluster, layout);

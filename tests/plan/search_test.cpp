@@ -97,9 +97,24 @@ TEST(Search, TheBestAreLegalFitAndAscendInTime) {
     EXPECT_FALSE(reject(w, candidate.layout, 8)) << print_layout(candidate.layout);
     for (const auto& memory : layout_memory(w, candidate.layout)) EXPECT_LE(memory.total(), on.limit);
     if (i > 0) {
-      EXPECT_GE(candidate.step(), found.best[i - 1].step());
+      EXPECT_FALSE(is_faster(candidate, found.best[i - 1]));
     }
   }
+}
+
+TEST(Search, OfSchedulesThatDifferInNothingWithoutAPipelineOneIsListed) {
+  SearchSpace space = small_space();
+  space.pipeline = {1};
+  std::vector<Layout> seen;
+  for (const Candidate& candidate : search(workload("llama-7b", 65536, 64), cluster(64), space, 100).best) {
+    Layout layout = candidate.layout;
+    layout.schedule = ScheduleKind::SlimPipe;
+    layout.group = 0;
+    layout.offload = 0;
+    EXPECT_EQ(std::ranges::count(seen, layout), 0) << print_layout(candidate.layout);
+    seen.push_back(layout);
+  }
+  EXPECT_GT(seen.size(), 4);
 }
 
 TEST(Search, TheFrontAscendsInMemoryAndFallsInTimeAndEndsWithTheBestWithoutExchange) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/convert/convert_weights.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 
@@ -46,7 +44,7 @@ std::string without_slashes(std::string path) {
 class NewFolder {
  public:
   explicit NewFolder(const std::string& path)
-      : path_(without_slashes(path)), temporary_(path_ + ".part-" + std::to_string(getpid())) {
+      : path_(without_slashes(path)), temporary_(files::temporary_name(path_)) {
     if (path_.empty()) throw InputError("-o \"\" names no folder");
     std::error_code error;
     const bool replaceable = fs::is_directory(path_, error) && fs::is_empty(path_, error);

@@ -5,14 +5,13 @@
 #include <functional>
 #include <optional>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "plan/plan_print.h"
 #include "plan/trainers/beyond.h"
 
 namespace penstock::plan {
 namespace {
-
-bool is_faster_change(const Change& a, const Change& b) { return a.candidate.step() < b.candidate.step(); }
 
 // Each replica has all states: Megatron-LM without its distributed optimizer.
 bool has_whole_states(const Layout& layout) { return !layout.sharded.on && layout.sharded.group == 1; }
@@ -62,6 +61,7 @@ class Neighbours {
   void add(std::int64_t copies, const Change& change) {
     Layout other = layout_;
     change(other);
+    if (other.mesh.pipeline == 1) other.schedule = ScheduleKind::OneFOneB, other.chunks = 1;
     const bool whole = has_whole_states(other);
     if (!fill(other, question_.cluster.gpus, copies)) return;
     if (whole) other.sharded.group = 1;
@@ -116,8 +116,7 @@ std::vector<Layout> neighbours(const Question& question, const Layout& layout) {
 }
 
 // The layout with its time and memory; absent if it cannot run or does not fit.
-std::optional<Candidate> judged(const Question& question, Layout layout) {
-  const Workload& workload = question.workload;
+std::optional<Candidate> judged(const Question& question, const Workload& workload, Layout layout) {
   const Cluster& cluster = question.cluster;
   if (reject(workload, layout, cluster.hardware.node.gpus, cluster.engine.folded_experts)) return {};
   if (refusal_of(*question.cluster.trainer, workload, layout)) return {};
@@ -130,37 +129,73 @@ std::optional<Candidate> judged(const Question& question, Layout layout) {
   return candidate;
 }
 
-// Changes that help, one step from any of `from`, without duplicates, fastest first.
-std::vector<Change> helpful(const Question& question, const Candidate& today, const std::vector<Layout>& from,
-                            int steps) {
-  const Settings before = settings_of(*question.cluster.trainer, question.workload, today.layout);
-  std::vector<Change> changes;
-  for (const Layout& start : from) {
-    for (const Layout& layout : neighbours(question, start)) {
-      const std::optional<Candidate> candidate = judged(question, layout);
-      if (!candidate || (today.memory.fits && candidate->step() >= today.step())) continue;
-      const std::string text =
-          difference(*question.cluster.trainer, before,
-                     settings_of(*question.cluster.trainer, question.workload, candidate->layout));
-      if (text.empty() || std::ranges::find(changes, text, &Change::text) != changes.end()) continue;
-      changes.push_back({*candidate, text, steps});
+// A change that is not in words yet.
+struct Found {
+  Candidate candidate;
+  Edit edit;
+  int steps;
+};
+
+// Collects changes that help.
+class Search {
+ public:
+  Search(const Job& job, const Candidate& today) : job_(job), today_(today) {}
+
+  // Those one step away from any of `from`.
+  void add_near(const std::vector<Layout>& from, int steps) {
+    for (const Layout& start : from) {
+      for (const Layout& layout : neighbours(job_.question(), start)) add(layout, steps);
     }
   }
-  std::ranges::stable_sort(changes, is_faster_change);
-  return changes;
-}
+
+  std::vector<Found> found;
+
+ private:
+  void add(const Layout& layout, int steps) {
+    if (!helps(judged(job_.question(), job_.question().workload, layout))) return;
+    Edit edit = job_.edit_to(layout);
+    const std::optional<Job::Read> read = read_with(edit);
+    if (!read || read->workload.global_batch != job_.question().workload.global_batch) return;
+    const std::optional<Candidate> candidate = judged(job_.question(), read->workload, read->layout);
+    if (!helps(candidate) || is_known(candidate->layout)) return;
+    found.push_back({*candidate, std::move(edit), steps});
+  }
+
+  std::optional<Job::Read> read_with(const Edit& edit) const {
+    try {
+      return job_.with(edit);
+    } catch (const InputError&) {  // the trainer has no such setting
+      return {};
+    }
+  }
+
+  // By more than rounding shows.
+  bool helps(const std::optional<Candidate>& candidate) const {
+    constexpr double kLeastGain = 1e-3;
+    return candidate && (!today_.memory.fits || candidate->step() < (1 - kLeastGain) * today_.step());
+  }
+
+  bool is_known(const Layout& layout) const {
+    return layout == today_.layout ||
+           std::ranges::any_of(found, [&](const Found& one) { return one.candidate.layout == layout; });
+  }
+
+  const Job& job_;
+  const Candidate& today_;
+};
 
 }  // namespace
 
-std::vector<Change> nearest_changes(const Question& question, const Candidate& today, std::size_t count) {
-  std::vector<Change> changes = helpful(question, today, {today.layout}, 1);
-  if (changes.size() < count) {
-    for (Change& change : helpful(question, today, neighbours(question, today.layout), 2)) {
-      if (std::ranges::find(changes, change.text, &Change::text) == changes.end())
-        changes.push_back(std::move(change));
-    }
-  }
-  if (changes.size() > count) changes.resize(count);
+std::vector<Change> nearest_changes(const Job& job, const Candidate& today, std::size_t count) {
+  Search search(job, today);
+  search.add_near({today.layout}, 1);
+  if (search.found.size() < count) search.add_near(neighbours(job.question(), today.layout), 2);
+  std::ranges::stable_sort(search.found, {},
+                           [](const Found& one) { return std::pair(one.steps, one.candidate.step()); });
+  if (search.found.size() > count) search.found.resize(count);
+  std::vector<Change> changes;
+  for (const Found& one : search.found)
+    changes.push_back({one.candidate, job.text_of(job.shortest(one.edit)), one.steps});
   return changes;
 }
 
@@ -181,15 +216,15 @@ std::string print_sizes(const model::Shape& shape) {
 
 }  // namespace
 
-std::string explain_today(const Plan& plan, const Question& question) {
+std::string explain_today(const Plan& plan, const Job& job) {
   const Candidate& today = plan.result.best.front();
   const auto& [name, seconds] = largest_overhead(today.cost);
   std::string text = print_question(plan) + "\n" + print_sizes(plan.workload.model.shape) + "\n" +
                      explain(plan.workload, plan.cluster, today) + "\nwhat limits it  " + std::string(name) +
                      ", " + percent(seconds / today.cost.total()) + " of the step\n";
-  const std::vector<Change> changes = nearest_changes(question, today);
+  const std::vector<Change> changes = nearest_changes(job, today);
   text += changes.empty() ? "no near change helps: no single one and no two together, within what " +
-                                std::string(question.cluster.trainer->name) + " can do\n"
+                                std::string(job.trainer().name) + " can do\n"
                           : std::string("what would help\n");
   for (const Change& change : changes) {
     const double longer = change.candidate.step() / today.step() - 1;

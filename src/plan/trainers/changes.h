@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "plan/trainers/settings.h"
+#include "plan/trainers/job.h"
 
 namespace penstock::plan {
 
@@ -18,10 +18,11 @@ struct Change {
 
 // At most `count`: first those one step away, then those two steps away, each fastest first. A step doubles
 // or halves a degree (replicas make up for it), the micro-batch or the copies of sharded weights; or it
-// changes the stages per device, the schedule, the recomputation, or when sharded weights are freed.
-std::vector<Change> nearest_changes(const Question& question, const Candidate& today, std::size_t count = 3);
+// changes the stages per device, the schedule, the recomputation, or when sharded weights are freed. A change
+// is judged as the job is read with it.
+std::vector<Change> nearest_changes(const Job& job, const Candidate& today, std::size_t count = 3);
 
 // Text about today's configuration: time and memory by term, the bottleneck, and these changes.
-std::string explain_today(const Plan& plan, const Question& question);
+std::string explain_today(const Plan& plan, const Job& job);
 
 }  // namespace penstock::plan

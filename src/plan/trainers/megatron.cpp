@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/whole.h"
-#include "plan/trainers/megatron_arguments.h"
 
 namespace penstock::plan {
 namespace {
@@ -51,6 +50,9 @@ Words not_counted(const MegatronArguments& given) {
   if (given.number("--rotary-percent", 1) < 1)
     told.push_back("--rotary-percent " + given.word("--rotary-percent", "") +
                    ": predicted with whole heads rotated");
+  if (const std::int64_t unit = given.integer("--make-vocab-size-divisible-by", 128); unit != 128)
+    told.push_back("--make-vocab-size-divisible-by " + std::to_string(unit) +
+                   ": the vocabulary is predicted padded to a multiple of 128 times the tensor ranks");
   if (given.has("--fp16") && !given.has("--accumulate-allreduce-grads-in-fp32"))
     told.push_back(
         "--fp16 without --accumulate-allreduce-grads-in-fp32: gradients in 16 bits; predicted with 32");
@@ -76,6 +78,13 @@ void require_consistent(const MegatronArguments& given) {
           "--num-query-groups has no effect without --group-query-attention");
   require(!(given.has("--train-iters") && given.has("--train-samples")),
           "--train-iters and --train-samples are both given; keep one");
+  require(given.integer("--max-position-embeddings", given.needed("--seq-length")) >=
+              given.needed("--seq-length"),
+          "--max-position-embeddings " + given.word("--max-position-embeddings", "") +
+              " is less than --seq-length " + given.word("--seq-length", ""));
+  require(!given.has("--recompute-activations") ||
+              given.word("--recompute-granularity", "selective") == "selective",
+          "--recompute-activations sets --recompute-granularity to selective; leave one of them out");
   require_predicted_arguments(given);
 }
 
@@ -257,8 +266,7 @@ std::string print_megatron(const Settings& settings) {
   return text;
 }
 
-Beyond read_megatron(const std::string& arguments, PlanOptions& options) {
-  const MegatronArguments given(arguments);
+Beyond read_megatron(const MegatronArguments& given, PlanOptions& options) {
   require_consistent(given);
   read_model(given, options.model.shape);
   require_model(given, options.model.shape);
@@ -283,6 +291,13 @@ Beyond read_megatron(const std::string& arguments, PlanOptions& options) {
   require_ranks(options);
   require_experts(given, options.model.shape, layout.ep, world / ranks * layout.cp);
   layout.chunks = chunks_of(given, options.model.shape.layers, layout.pp);
+  if (given.has("--num-layers-per-virtual-pipeline-stage")) {
+    const std::int64_t micro_batches = options.workload.global_batch / step;
+    require(micro_batches % layout.pp == 0,
+            "number of microbatches (" + std::to_string(micro_batches) +
+                ") is not divisible by pipeline-model-parallel-size=" + std::to_string(layout.pp) +
+                " when using interleaved schedule");
+  }
   layout.schedule = layout.chunks > 1 ? "interleaved" : "1f1b";
   layout.policy = given.word("--recompute-granularity", "") == "full" ? "full" : "none";
   Beyond beyond;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "plan/trainers/beyond.h"
+#include "plan/trainers/megatron_arguments.h"
 #include "plan/trainers/settings.h"
 
 namespace penstock::plan {
@@ -19,6 +20,6 @@ std::string print_megatron(const Settings& settings);
 // Fills model, workload and layout of `options` from command-line arguments; returns what `options` cannot
 // express. Throws InputError like MegatronArguments, and for an argument that is missing, contradicts another
 // one, or has a value that is not predicted, with its name.
-Beyond read_megatron(const std::string& arguments, PlanOptions& options);
+Beyond read_megatron(const MegatronArguments& given, PlanOptions& options);
 
 }  // namespace penstock::plan

@@ -33,21 +33,38 @@ const std::map<std::string_view, Kind>& known_options() {
   return known;
 }
 
-// Words of a command line or a file of them, without line continuations and comments.
+// Words of a command line or a file of them, as a shell divides it: without line continuations and comments,
+// and with blanks inside quotes.
 std::vector<std::string> words_of(const std::string& arguments) {
+  constexpr std::string_view kBlanks = " \n\t\r";
   std::vector<std::string> words;
   std::string word;
-  bool comment = false;
-  for (const char c : arguments + " ") {
-    comment = c != '\n' && (comment || (c == '#' && word.empty()));
+  bool within = false, comment = false;  // `within` a word, even an empty one
+  char quote = 0;
+  for (const char c : arguments + "\n") {
+    if (quote != 0) {
+      if (c == quote) {
+        quote = 0;
+      } else {
+        word += c;
+      }
+      continue;
+    }
+    comment = c != '\n' && (comment || (c == '#' && !within));
     if (comment) continue;
-    if (c != ' ' && c != '\n' && c != '\t' && c != '\r') {
+    if (c == '\'' || c == '"') {
+      quote = c;
+      within = true;
+    } else if (kBlanks.find(c) == std::string_view::npos) {
       word += c;
-    } else if (!word.empty()) {
+      within = true;
+    } else if (within) {
       if (word != "\\") words.push_back(word);
       word.clear();
+      within = false;
     }
   }
+  require(quote == 0, std::string("a quote, ") + quote + ", is not closed");
   return words;
 }
 

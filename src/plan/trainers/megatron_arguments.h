@@ -25,6 +25,9 @@ class MegatronArguments {
                        std::int64_t otherwise) const;  // throws below 1 or above 2^24
   std::int64_t needed(std::string_view name) const;    // throws InputError if missing
 
+  void set(const std::string& name, const std::string& value) { values_[name] = value; }
+  void leave_out(const std::string& name) { values_.erase(name); }
+
   // Given arguments that change time or memory a little, with their effects.
   Words not_counted() const;
 

@@ -11,11 +11,6 @@
 namespace penstock::plan {
 namespace {
 
-std::string word_of(const Setting& setting, bool toml) {
-  if (setting.value.empty()) return setting.name;
-  return setting.name + (toml ? " = " : " ") + setting.value;
-}
-
 bool is_toml(const Trainer& trainer) { return trainer.name == "torchtitan"; }
 
 // A comment on model features that no argument of Megatron-LM 307dcf37 sets, and on its behaviour instead.
@@ -37,11 +32,23 @@ std::string lack_of_megatron(const model::Shape& shape) {
   return text;
 }
 
+std::string print_kind(const model::Shape& shape) {
+  std::vector<std::string> words;
+  if (shape.head_norms) words.emplace_back("norms of heads");
+  if (shape.experts > 1) words.emplace_back(shape.shared_ffn > 0 ? "experts and a shared one" : "experts");
+  if (shape.tied_embeddings) words.emplace_back("tied embeddings");
+  return join(words, ", ");
+}
+
 // A comment on model features that the file cannot express; empty if there are none.
 std::string lack_of(const Trainer& trainer, const model::Shape& shape) {
   if (!is_toml(trainer)) return lack_of_megatron(shape);
   if (titan_model_of(shape) != nullptr) return {};
-  return "# no flavor of its models has these sizes: add one, and name it as model.flavor\n";
+  const TitanKind kind = titan_kind_of(shape);
+  const std::string add = "add one, and name it as model.flavor\n";
+  if (kind.same) return "# no flavor of its models has these sizes: " + add;
+  return "# none of its models is of this kind (" + print_kind(shape) + "); " + std::string(kind.name) +
+         " is the nearest, and no flavor of it has these sizes: " + add;
 }
 
 }  // namespace
@@ -61,17 +68,9 @@ std::string print_settings(const Trainer& trainer, const Plan& plan, const Candi
   return head + (is_toml(trainer) ? print_torchtitan(settings) : print_megatron(settings));
 }
 
-std::string difference(const Trainer& trainer, const Settings& before, const Settings& after) {
-  std::vector<std::string> words;
-  for (const Setting& setting : after) {
-    if (std::ranges::find(before, setting) == before.end())
-      words.push_back(word_of(setting, is_toml(trainer)));
-  }
-  for (const Setting& setting : before) {
-    if (std::ranges::find(after, setting.name, &Setting::name) == after.end())
-      words.push_back("without " + setting.name);
-  }
-  return join(words, ", ");
+std::string word_of(const Trainer& trainer, const Setting& setting) {
+  if (setting.value.empty()) return setting.name;
+  return setting.name + (is_toml(trainer) ? " = " : " ") + setting.value;
 }
 
 }  // namespace penstock::plan

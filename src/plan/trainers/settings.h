@@ -25,8 +25,7 @@ Settings settings_of(const Trainer& trainer, const Workload& workload, const Lay
 // comment that names the plan and the version. Throws likewise.
 std::string print_settings(const Trainer& trainer, const Plan& plan, const Candidate& candidate);
 
-// The settings that differ, in the trainer's words: "--tensor-model-parallel-size 4, without
-// --recompute-granularity".
-std::string difference(const Trainer& trainer, const Settings& before, const Settings& after);
+// In the trainer's words: "--tensor-model-parallel-size 4", "training.seq_len = 8192".
+std::string word_of(const Trainer& trainer, const Setting& setting);
 
 }  // namespace penstock::plan

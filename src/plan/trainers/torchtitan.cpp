@@ -40,6 +40,9 @@ class Writer {
     add("parallelism.pipeline_parallel_first_stage_less_layers", ends.first);
     add("parallelism.pipeline_parallel_last_stage_less_layers", ends.last);
     add("parallelism.pipeline_parallel_microbatch_size", layout.micro_batch);
+    // torchtitan overlaps them by default, with which it refuses recomputation; that is not predicted.
+    if (layout.schedule == ScheduleKind::DualPipeV && layout.mesh.expert > 1)
+      settings.push_back({"parallelism.pipeline_parallel_expert_parallel_overlap", "false"});
   }
 
   void recomputation(const Workload& workload, const Layout& layout) {
@@ -75,7 +78,7 @@ class Writer {
 Settings torchtitan_settings(const Workload& workload, const Layout& layout) {
   Writer write;
   const TitanModel* model = titan_model_of(workload.model.shape);
-  write.text("model.name", model ? model->name : "llama3");
+  write.text("model.name", model ? model->name : titan_kind_of(workload.model.shape).name);
   write.text("model.flavor", model ? model->flavor : workload.model.name);
   const bool pipeline = layout.mesh.pipeline > 1;
   const std::int64_t copies =

@@ -3,11 +3,9 @@
 
 #include <algorithm>
 #include <map>
-#include <vector>
 
 #include "base/error.h"
 #include "base/text.h"
-#include "run/description_file.h"
 
 namespace penstock::plan {
 namespace {
@@ -121,10 +119,9 @@ bool TitanJob::compiles_model() const {
   return compiles && std::ranges::find(compiled, "model") != compiled.end();
 }
 
-TitanJob read_titan_job(const std::string& text, const std::string& origin) {
+TitanJob read_titan_job(const std::vector<GivenValue>& values, const std::string& origin) {
   TitanJob job;
   const OptionTable read = describe(job);
-  const std::vector<GivenValue> values = run::parse_values(text, origin);
   std::vector<const GivenValue*> unread;
   for (const GivenValue& given : values) {
     const auto option = std::ranges::find(read, given.name(), &Option::name);

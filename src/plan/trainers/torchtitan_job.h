@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/options.h"
 
@@ -25,10 +26,10 @@ struct TitanJob {
   bool compiles_model() const;
 };
 
-// Each key of the file is read, is known not to affect a step's time and memory, or is refused by name unless
-// it has a value that is predicted. Throws InputError that begins with file and line for a key that
+// Each value of the file is read, is known not to affect a step's time and memory, or is refused by name
+// unless it has a value that is predicted. Throws InputError that begins with file and line for a key that
 // torchtitan does not have (with the nearest), a value of another type, a degree below 1, and what torchtitan
 // itself refuses, in its words.
-TitanJob read_titan_job(const std::string& text, const std::string& origin);
+TitanJob read_titan_job(const std::vector<GivenValue>& values, const std::string& origin);
 
 }  // namespace penstock::plan

@@ -95,6 +95,13 @@ constexpr Refused kRefused[] = {
     {"gpt_oss", "", "attention with sinks, and with a window in every second layer"},
     {"flux", "", "image tokens and a text encoder"}};
 
+// How many of the properties of a kind the shapes have in common, experts counted twice.
+int likeness(const model::Shape& a, const model::Shape& b) {
+  return 2 * int{(a.experts > 1) == (b.experts > 1)} + int{a.head_norms == b.head_norms} +
+         int{(a.shared_ffn > 0) == (b.shared_ffn > 0)} + int{a.tied_embeddings == b.tied_embeddings};
+}
+constexpr int kSameKind = 5;
+
 std::string other_than(const std::string& name) {
   std::vector<std::string_view> names;
   for (const TitanModel& model : kTitanModels) {
@@ -127,6 +134,12 @@ const TitanModel& find_titan_model(const std::string& name, const std::string& f
   const std::string flavors = flavors_of(name);
   if (!flavors.empty()) throw InputError(asked + " is unknown; flavors of " + name + " are " + flavors);
   throw InputError(asked + " is unknown" + other_than(name));
+}
+
+TitanKind titan_kind_of(const model::Shape& shape) {
+  const auto like = [&](const TitanModel& model) { return likeness(model.shape, shape); };
+  const TitanModel& nearest = *std::ranges::max_element(kTitanModels, {}, like);
+  return {nearest.name, like(nearest) == kSameKind};
 }
 
 const TitanModel* titan_model_of(const model::Shape& shape) {

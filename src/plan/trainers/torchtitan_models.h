@@ -26,4 +26,12 @@ const TitanModel& find_titan_model(const std::string& name, const std::string& f
 // The model with these sizes; null if there is none.
 const TitanModel* titan_model_of(const model::Shape& shape);
 
+// The name of the models whose layers are most like those of the shape, and whether they are of its kind:
+// with or without norms of heads, experts, a shared expert and tied embeddings, as the shape.
+struct TitanKind {
+  std::string_view name;
+  bool same = false;
+};
+TitanKind titan_kind_of(const model::Shape& shape);
+
 }  // namespace penstock::plan

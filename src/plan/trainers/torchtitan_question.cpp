@@ -181,8 +181,9 @@ class Reader {
 
 }  // namespace
 
-Beyond read_torchtitan(const std::string& text, const std::string& origin, PlanOptions& options) {
-  const TitanJob job = read_titan_job(text, origin);
+Beyond read_torchtitan(const std::vector<GivenValue>& values, const std::string& origin,
+                       PlanOptions& options) {
+  const TitanJob job = read_titan_job(values, origin);
   const Reader reader(job, origin, options.cluster.gpus);
   reader.ask(options);
   return reader.beyond();

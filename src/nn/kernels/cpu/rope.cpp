@@ -18,8 +18,8 @@ struct Angles {
 };
 
 // Rotates the pairs of one head by their angles, times `sign` (-1 in the backward).
-template <class In, class Out, class Number>
-inline void turn_row(const In* in, const Angles<Number>& angles, Number sign, std::int64_t half, Out* out) {
+template <class In, class Out, class Number, class Half>
+inline void turn_row(const In* in, const Angles<Number>& angles, Number sign, Half half, Out* out) {
   const auto [cosine, sine] = angles;
   const std::int64_t pairs = kAnyNarrow<Out> ? half / 2 : 0;
   if constexpr (kAnyNarrow<Out>) {
@@ -74,9 +74,9 @@ enum class ByHead { In, Out };
 // streams as there are heads: too many for the hardware prefetcher, so its later rows are fetched here. Rows
 // of bf16 are fetched in both; for f32 that gained nothing. `room` is for 2 · half numbers: all heads have
 // the same angles, so they are taken apart once.
-template <ByHead kByHead, class In, class Out, class Number>
+template <ByHead kByHead, class In, class Out, class Number, class Half>
 PENSTOCK_VECTORISED void turn_heads(const In* in, Strides in_strides, Angles<Number> angles, Number sign,
-                                    std::int64_t half, std::int64_t heads, Out* out, Strides out_strides,
+                                    Half half, std::int64_t heads, Out* out, Strides out_strides,
                                     Number* room) {
   constexpr std::int64_t kTokensAhead = 8;
   if constexpr (kAnyNarrow<Out>)
@@ -90,6 +90,14 @@ PENSTOCK_VECTORISED void turn_heads(const In* in, Strides in_strides, Angles<Num
       prefetch_row(to + kTokensAhead * out_strides.token, 2 * half);
     turn_row(from, angles, sign, half, to);
   }
+}
+
+// The usual sizes are constants for the compiler: loops over so few numbers cost more than their arithmetic.
+template <class Work>
+void with_half(std::int64_t half, Work&& work) {
+  if (half == 32) return work(std::integral_constant<std::int64_t, 32>());
+  if (half == 64) return work(std::integral_constant<std::int64_t, 64>());
+  work(half);
 }
 
 // Both tensors are [b, H, T, d] views with last stride 1.
@@ -114,10 +122,13 @@ void turn_as(const at::Tensor& in, const RotaryTable& table, const Positions& po
       const std::int64_t in_sequence = positions.of(token);
       const std::int64_t start = starts ? starts[sequence * length + in_sequence] : 0;
       const std::int64_t at = (in_sequence - start) * half;
-      turn_heads<kByHead>(source + sequence * in.stride(0) + token * in_strides.token, in_strides,
-                          Angles<Number>{cosine + at, sine + at}, Number(sign), half, heads,
-                          target + sequence * out.stride(0) + token * out_strides.token, out_strides,
-                          room.data());
+      const In* from = source + sequence * in.stride(0) + token * in_strides.token;
+      Out* to = target + sequence * out.stride(0) + token * out_strides.token;
+      const Angles<Number> angles{cosine + at, sine + at};
+      with_half(half, [&](auto known) {
+        turn_heads<kByHead>(from, in_strides, angles, Number(sign), known, heads, to, out_strides,
+                            room.data());
+      });
     }
   });
 }
