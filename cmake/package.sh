@@ -19,5 +19,5 @@ for kind in GLIBC GLIBCXX; do
   needs+="$newest and "
 done
 echo "needs Open MPI ($(objdump -p "$stage/$name/bin/penstock-compute" | grep -o 'libmpi[.]so.*')), ${needs% and } or newer" >&2
-moment=${SOURCE_DATE_EPOCH:-$(git -C "$source" log -1 --format=%ct)}
+moment=${SOURCE_DATE_EPOCH:-$(git -C "$source" log -1 --format=%ct 2>/dev/null || stat -c %Y "$source/CMakeLists.txt")}
 tar -C "$stage" --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime="@$moment" -cf - "$name"

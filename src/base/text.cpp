@@ -176,7 +176,7 @@ std::string json_quote(std::string_view text) {
       quoted += "\xEF\xBF\xBD";
     } else if (c == '"' || c == '\\') {
       quoted += {'\\', c};
-    } else if (static_cast<unsigned char>(c) < 0x20) {
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {  // TOML forbids the latter
       quoted += escaped(static_cast<unsigned char>(c), "\\u%04x");
     } else {
       quoted += text.substr(0, length);

@@ -39,6 +39,11 @@ void print(const char* text, std::size_t size) {
 
 // Calls only what signal handlers may call.
 extern "C" void explain(int, siginfo_t* info, void*) {
+  if (info->si_code <= 0) {  // sent by a process: no access repeats
+    sigaction(SIGBUS, &before, nullptr);
+    raise(SIGBUS);
+    return;
+  }
   const auto* at = static_cast<const std::byte*>(info->si_addr);
   for (const Mapping* mapping = newest; mapping != nullptr; mapping = mapping->next) {
     const std::byte* begin = mapping->begin;

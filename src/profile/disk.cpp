@@ -55,7 +55,8 @@ DiskRates measure_disk(Recorder& recorder, const std::string& folder, const Open
   if (recorder.world().rank() != 0) return {};
   std::vector<char> piece(kPiece, 7);
   ScratchFile file(folder, open(folder));
-  const Effort effort = recorder.effort().once() ? kOnce : Effort{.budget = 3, .least = 3, .most = 5};
+  Effort effort = recorder.effort().once() ? kOnce : Effort{.budget = 3, .least = 3, .most = 5};
+  effort.waits = true;
   const double write = kFile / measure([&] { file.write_through(piece); }, effort).seconds;
   const double read = kFile / measure([&] { file.read_back(piece); }, effort).seconds;
   return {write, read, {}};

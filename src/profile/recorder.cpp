@@ -59,7 +59,10 @@ Recorder::Figure Recorder::measured(const std::function<void()>& work) {
 }
 
 Seconds Recorder::compared(const Figure& figure) const {
-  return usual_ > 0 && figure.yardstick > 0 ? figure.seconds * usual_ / figure.yardstick : figure.seconds;
+  // A yardstick far off its usual time was disturbed itself, and says nothing about the figure.
+  constexpr double kMost = 2;
+  if (usual_ == 0 || figure.yardstick == 0) return figure.seconds;
+  return figure.seconds * std::clamp(usual_ / figure.yardstick, 1 / kMost, kMost);
 }
 
 Seconds Recorder::seconds(const std::function<void()>& work) {

@@ -51,7 +51,7 @@ Sample measure(const std::function<void()>& work, const Effort& effort) {
     const Seconds own = (processor_seconds_of_this_thread() - own_before) / calls;
     const bool disturbed = on_cpu && preemptions() != before;
     sample.disturbed += disturbed;
-    repeats.push_back(disturbed ? std::min(seconds, own) : seconds);
+    repeats.push_back(disturbed && !effort.waits ? std::min(seconds, own) : seconds);
   }
   sample.repeats = static_cast<int>(repeats.size());
   std::sort(repeats.begin(), repeats.end());

@@ -104,6 +104,12 @@ void add_results(nb::module_& module) {
       .def_prop_ro("bubble_fraction", [](const Simulated& self) { return self.result.bubble_fraction; })
       .def_prop_ro("span_bubble_fraction",
                    [](const Simulated& self) { return self.result.span_bubble_fraction; })
+      .def_prop_ro("size",
+                   [](const Simulated& self) {
+                     std::size_t ops = 0;
+                     for (const auto& device : self.program->devices) ops += device.ops.size();
+                     return ops;
+                   })
       .def("devices", &devices_of)
       .def("to_json", [](const Simulated& self) { return sim::to_json(self.result); })
       .def("to_table", [](const Simulated& self) { return sim::to_table(self.result); })

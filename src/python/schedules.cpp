@@ -129,6 +129,12 @@ void add_schedules(nb::module_& module) {
       .def_ro("stages", &Schedule::stages)
       .def_ro("slices", &Schedule::slices)
       .def_prop_ro("devices", &Schedule::device_count)
+      .def_prop_ro("size",
+                   [](const Schedule& self) {
+                     std::size_t actions = 0;
+                     for (const auto& device : self.devices) actions += device.size();
+                     return actions;
+                   })
       .def_prop_ro("is_sliced", [](const Schedule& self) { return schedule::is_sliced(self); })
       .def("__eq__",
            [](const Schedule& a, const Schedule& b) {

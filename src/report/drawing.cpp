@@ -153,8 +153,10 @@ Drawing draw(const schedule::Schedule& schedule, const UnitTimes& times) {
     drawing.rows.push_back(row_name(device));
     Chunks chunks;
     for (const Cell& cell : layout.devices[device]) chunks.add(cell.action.key.stage);
-    for (const Cell& cell : layout.devices[device])
+    for (const Cell& cell : layout.devices[device]) {
+      allow_interruption();
       drawing.boxes.push_back(box_of(device, cell, sliced, chunks));
+    }
   }
   return drawing;
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "base/interruption.h"
 #include "base/text.h"
 #include "report/palette.h"
 #include "report/svg_text.h"
@@ -83,7 +84,10 @@ class SvgWriter {
     open(width, height);
     if (!drawing_.title.empty()) text("title", kMargin, kMargin + 12, "", drawing_.title);
     for (std::size_t row = 0; row < drawing_.rows.size(); ++row) write_row(row);
-    for (const Box& box : drawing_.boxes) write_box(box);
+    for (const Box& box : drawing_.boxes) {
+      allow_interruption();
+      write_box(box);
+    }
     write_axis();
     write_legend();
     return svg_ + "</svg>\n";
@@ -95,6 +99,7 @@ class SvgWriter {
   double natural_scale() const {
     double scale = kLeastAxis / drawing_.end;
     for (const Box& box : drawing_.boxes) {
+      allow_interruption();
       if (lane_of(box.kind) == schedule::Lane::Collective || box.kind == OpKind::OptimizerStep) continue;
       const double width = std::max(14.0, text_width(box.label) + 6);
       if (box.end > box.start) scale = std::max(scale, width / (box.end - box.start));

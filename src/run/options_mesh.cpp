@@ -175,8 +175,8 @@ void describe(MoeOptions& options, ModelOptions& model, OptionTable& table) {
        from_to(0, 1e12)});
   table.push_back(
       {section, "skew", &options.skew,
-       "Above 0: send expert e a share of the tokens that falls as 1 / (e + 1)^skew, whatever the routers "
-       "say: for measurements only.",
+       "Above 0: send expert e a share of each slice's and rank's tokens that falls as 1 / (e + 1)^skew, "
+       "whatever the routers say: for measurements only.",
        from_to(0, 16)});
 }
 

@@ -82,6 +82,7 @@ class Run {
       copy_to_hosts(step);
       agree_on_end();  // precedes all reports of the step, so that a reported step has all its copies
       if (directory_) note(step);
+      if (skipped_in_a_row_ >= kMostSkippedInARow) give_up(done_);
       if (may_save() && (stopped_ || done_ == steps() || done_ % run_.options.train.checkpoint_every == 0))
         save();
     }
@@ -212,13 +213,12 @@ class Run {
 
   void watch_for_numbers(std::int64_t number, const StepReport& report) {
     if (!report.without_targets) skipped_in_a_row_ = report.skipped ? skipped_in_a_row_ + 1 : 0;
-    if (!report.skipped) return;
-    ++summary_.skipped_steps;
-    if (directory_) observer_.say(line_of_skipped(number, report));
-    if (skipped_in_a_row_ >= kMostSkippedInARow) give_up(number);
+    summary_.skipped_steps += report.skipped;
+    if (report.skipped && directory_) observer_.say(line_of_skipped(number, report));
   }
 
   [[noreturn]] void give_up(std::int64_t number) {
+    if (metrics_) metrics_->flush();
     keeper_->settle();
     const std::string checkpoint = keeper_->newest_checkpoint();
     // A copy may be newer, but it has the weights that led to the failure.

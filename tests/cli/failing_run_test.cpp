@@ -171,6 +171,11 @@ TEST(FailingRank, WithNumbersThatAreNotFiniteGivesUpAfterThreeSteps) {
     expect_failure(ending, mpirun ? Arguments{"rank 0: " + why, "rank 1: " + why} : Arguments{": " + why});
     EXPECT_NE(ending.complaints()[0].find(", host " + comm::host_name() + ")"), std::string::npos);
     EXPECT_NE(ending.err.find("no checkpoint was written before"), std::string::npos) << ending.err;
+    const Arguments lines = lines_of(scratch.read("run/metrics.jsonl"));
+    ASSERT_FALSE(lines.empty());
+    const auto last = nlohmann::json::parse(lines.back())["step"].get<int>();
+    EXPECT_NE(ending.err.find("the last at step " + std::to_string(last)), std::string::npos)
+        << ending.err << lines.back();
   }
 }
 

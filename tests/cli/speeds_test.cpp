@@ -46,15 +46,16 @@ TEST_F(Speeds, OfAProfileMadeByHandAreTakenForRunsDividedLikeItAndMeasuredAgainW
   EXPECT_NE(made.out.find("f32_matrix_tflops"), std::string::npos);
   EXPECT_EQ(made.out.find("\nmatrix_tflops"), std::string::npos) << "of the one precision alone";
   ASSERT_EQ(profiles().size(), 1u);
-  const auto simulated = [&](Arguments more = {}, const std::string& disk = "A=B") {
-    more.insert(more.begin(), {"env", disk, PENSTOCK_PROGRAM, "simulate", scratch_ / "run.toml",
-                               "--parallel.pp", "1", "--train.threads", "1", "--train.precision", "f32"});
-    return run_program(more);
+  const auto simulated = [&](Arguments more = {}) {
+    more.insert(more.begin(), {"simulate", scratch_ / "run.toml", "--parallel.pp", "1", "--train.threads",
+                               "1", "--train.precision", "f32"});
+    return program(more);
   };
   const Ending first = simulated();
   EXPECT_EQ(first.exit_code, 0) << first.err;
   EXPECT_EQ(first.err, "") << "nothing is measured";
   EXPECT_TRUE(first.out.starts_with("speeds   measured on this machine for ")) << first.out;
+  EXPECT_NE(first.out.find(", once, without warm-up\n"), std::string::npos) << first.out;
   EXPECT_EQ(lines_of(first.out)[0].find("assumed"), std::string::npos) << first.out;
   EXPECT_EQ(simulated().out, first.out);
   const Json speeds = Json::parse(simulated({"--json"}).out)["speeds"];
@@ -62,7 +63,7 @@ TEST_F(Speeds, OfAProfileMadeByHandAreTakenForRunsDividedLikeItAndMeasuredAgainW
   EXPECT_TRUE(speeds["assumed"].empty());
 
   std::ofstream(profiles()[0]) << "[device]\nname = \"torn";
-  const Ending again = simulated({}, "TMPDIR=" + (scratch_ / "none"));
+  const Ending again = simulated({"--memory.offload_dir", "/proc/none"});
   EXPECT_EQ(again.exit_code, 0) << again.err;
   ASSERT_EQ(again.complaints().size(), 1u) << again.err;
   EXPECT_TRUE(again.complaints()[0].ends_with("it is measured again")) << again.err;
@@ -137,8 +138,7 @@ TEST_F(Speeds, ThatAreAssumedSaySo) {
 
 TEST_F(Speeds, AreMeasuredAlsoWhereTheyCannotBeKept) {
   scratch_.write("cache", "a file where the folder would be");
-  const std::string no_disk = "TMPDIR=" + (scratch_ / "none");
-  const Ending ending = run_program({"env", no_disk, PENSTOCK_PROGRAM, "simulate", scratch_ / "run.toml"});
+  const Ending ending = program({"simulate", scratch_ / "run.toml", "--memory.offload_dir", "/proc/none"});
   EXPECT_EQ(ending.exit_code, 0) << ending.err;
   EXPECT_TRUE(ending.out.starts_with("speeds   measured on this machine for ")) << ending.out;
   EXPECT_TRUE(ending.err.starts_with("profile   measuring this machine once, for ")) << ending.err;

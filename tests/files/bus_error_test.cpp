@@ -2,6 +2,8 @@
 #include "files/bus_error.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
@@ -32,6 +34,19 @@ TEST(BusErrorDeathTest, NamesTheFileThatBecameShorter) {
         read_beyond_the_end(scratch / "cut");
       },
       testing::ExitedWithCode(3), "penstock: .*/cut: cannot be read any further: it has become shorter");
+}
+
+TEST(BusErrorDeathTest, SentByAProcessEndsThisOne) {
+  const Scratch scratch;
+  scratch.write("whole", std::string(kSize, 'a'));
+  EXPECT_EXIT(
+      {
+        explain_bus_errors(3);
+        const MappedFile file(scratch / "whole");
+        kill(getpid(), SIGBUS);
+        pause();
+      },
+      testing::KilledBySignal(SIGBUS), "");
 }
 
 }  // namespace

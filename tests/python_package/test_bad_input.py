@@ -278,6 +278,8 @@ class BadInput(unittest.TestCase):
         self.refused("row 1: kind \"Z\" is unknown", lambda: make(kind="FZ"))
         self.refused("row 1: kind", lambda: make(kind="F\u0146"))
         self.refused("row 0: stage -1", lambda: make(stage=[-1, 0]))
+        self.refused("stage has 9223372036854775813; expected at most 9223372036854775807",
+                     lambda: make(stage=numpy.array([0, 2**63 + 5], numpy.uint64)))
         for name, column in dict(good, slice=[0, 0]).items():
             masked = numpy.ma.masked_array(list(column), mask=[False, True])
             self.refused(f"{name} has masked values", lambda: make(**{name: masked}))
@@ -375,6 +377,9 @@ class BadInput(unittest.TestCase):
         self.refused("name = 7 is neither", lambda: penstock.Hardware(7))
         self.refused("tensor = 3 does not divide model.heads = 32", lambda: penstock.schedule(**SLIMPIPE).simulate(
             costs=penstock.Hardware("h100").costs("llama-7b", 4096, tensor=3)))
+        self.refused("micro_batch = 2147483647 sequences of seq_len = 2147483647 tokens are more than 4294967296 tokens",
+                     lambda: penstock.schedule("1f1b", p=2, m=4).simulate(
+                         costs=penstock.Hardware("h100").costs("llama-7b", 2**31 - 1, micro_batch=2**31 - 1)))
         self.refused("context = 8192 is more than the 4096 tokens of seq_len", lambda: penstock.schedule("1f1b", p=2, m=4).simulate(
             costs=penstock.Hardware("h100").costs("llama-7b", 4096, context=8192)))
 

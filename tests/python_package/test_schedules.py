@@ -111,11 +111,25 @@ class Schedules(unittest.TestCase):
         self.assertEqual(packages.strip(), "[]")
         self.assertLess(float(took), 0.5, "ten times the aim, so that a busy machine passes")
 
+    def test_a_notebook_draws_what_has_few_actions(self):
+        small, large = penstock.schedule("1f1b", p=4, m=8), penstock.schedule("1f1b", p=50, m=1000)
+        self.assertEqual(small._repr_svg_(), small.svg())
+        self.assertEqual(small.simulate()._repr_svg_(), small.simulate().svg())
+        self.assertIsNone(large._repr_svg_())
+        self.assertIsNone(large.simulate()._repr_svg_())
+
+    def test_without_numpy_columns_say_what_is_missing(self):
+        for what in ("schedule.columns(0)", "schedule.simulate().timeline(0)", "schedule.simulate(samples=True).memory(0)"):
+            code = ("import sys; sys.modules['numpy'] = None; import penstock; "
+                    f"schedule = penstock.schedule('1f1b', p=2, m=2); {what}")
+            done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+            self.assertIn("\nModuleNotFoundError: import of numpy halted", done.stderr)
+
     def test_neither_libtorch_nor_mpi_is_loaded(self):
         import penstock._core
 
         linked = subprocess.run(["ldd", penstock._core.__file__], capture_output=True, text=True, check=True).stdout
         self.assertIn("libc.so", linked)
-        for library in ("torch", "mpi", "c10"):
+        for library in ("libtorch", "libmpi", "libc10"):
             self.assertNotIn(library, linked)
         self.assertLess(os.path.getsize(penstock._core.__file__), 10e6)

@@ -114,7 +114,10 @@ class Place:
             mesh = family.meshes()[0]
             words = ["train", run_file, "--output.dir", directory, "--train.checkpoint_every", "1", "--train.keep_checkpoints", "1000"]
             words += families.mesh_words(family, mesh) + (["--ranks", str(mesh.ranks())] if mesh.ranks() > 1 else [])
-            subprocess.run([self.program, *words, *families.schedule_words(family.schedules(mesh)[0])], check=True, capture_output=True)
+            words += families.schedule_words(family.schedules(mesh)[0])
+            ended = subprocess.run([self.program, *words], capture_output=True, text=True)
+            if ended.returncode != 0:
+                raise ValueError(f"the undisturbed run failed, exit code {ended.returncode}: {ended.stderr}")
         return directory
 
     def close(self):

@@ -26,6 +26,7 @@
 #include "files/directory.h"
 #include "files/file_system.h"
 #include "files/mapped_file.h"
+#include "profile/hardware_text.h"
 #include "run/hardware_file.h"
 #include "run/resolve/resolve.h"
 #include "run/settle.h"
@@ -111,13 +112,24 @@ void announce(const ProfileKey& key) {
             << std::flush;
 }
 
-std::string origin_of(const ProfileKey& key) { return "measured on this machine for " + words_of(key); }
+std::string origin_of(const ProfileKey& key, const std::string& text) {
+  return "measured on this machine for " + words_of(key) + std::string(profile::doubts_about(text));
+}
 
-MeasureOptions quick_profile(const ProfileKey& key) {
-  MeasureOptions options{.precision = key.precision, .quick = true, .threads = key.threads};
+// The folder to which the run offloads, or the next one above that there is.
+std::string disk_folder_of(const run::Options& options) {
   std::error_code error;
-  options.disk_folder = fs::temp_directory_path(error).string();
-  return options;
+  fs::path folder = fs::absolute(
+      options.memory.offload_dir.empty() ? options.output.dir : options.memory.offload_dir, error);
+  while (!fs::is_directory(folder, error) && folder.has_relative_path()) folder = folder.parent_path();
+  return folder.string();
+}
+
+MeasureOptions quick_profile(const ProfileKey& key, const run::Options& options) {
+  return {.precision = key.precision,
+          .quick = true,
+          .threads = key.threads,
+          .disk_folder = disk_folder_of(options)};
 }
 
 // f64 uses the rates of f32.
@@ -147,10 +159,10 @@ Speeds measured_speeds(const run::Options& options) {
   if (text.empty()) {
     run::require_possible(options);
     announce(key);
-    text = measured_here(quick_profile(key), key.ranks, [](const std::string&) {});
+    text = measured_here(quick_profile(key, options), key.ranks, [](const std::string&) {});
     keep_profile(key, text);
   }
-  Speeds speeds = speeds_in(text, origin_of(key));
+  Speeds speeds = speeds_in(text, origin_of(key, text));
   if (ranks_of(options) == 1) std::erase_if(speeds.assumed, is_of_messages);
   return speeds;
 }
@@ -177,9 +189,33 @@ int with_cores(int ranks, int threads) {
   return std::clamp(gpu ? gpu->gpus : comm::usable_by_launcher() / threads, 1, ranks);
 }
 
+namespace {
+
+// Whether the profile at the path is one without doubts.
+bool is_sound(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return false;
+  try {
+    const std::string text = files::read_text(path, kLongestProfile);
+    run::parse_hardware_text(text, path);
+    return profile::doubts_about(text).empty();
+  } catch (const std::exception&) {  // it is written over
+    return false;
+  }
+}
+
+}  // namespace
+
 std::string keep_profile(const ProfileKey& key, const std::string& text) {
   const std::string path = profile_path(key);
-  if (path.empty()) return {};
+  if (path.empty()) {
+    tell_remark("the profile is not kept: neither XDG_CACHE_HOME nor HOME names a folder");
+    return {};
+  }
+  if (!profile::doubts_about(text).empty() && is_sound(path)) {
+    tell_remark("the profile is not kept: " + path + " has a better one");
+    return {};
+  }
   try {
     const std::string folder = fs::path(path).parent_path().string();
     if (files::make_directories(folder) != 0) files::fail_to("cannot be made", folder);
@@ -222,11 +258,12 @@ Speeds speeds_together(const run::Options& options, comm::Communicator& world) {
   text = comm::broadcast_text(text, 0, world);
   if (text.empty()) {
     if (world.rank() == 0) announce(key);
-    text = measured_as_rank(quick_profile(key), world, "processes of mpirun", [](const std::string&) {});
+    text = measured_as_rank(quick_profile(key, options), world, "processes of mpirun",
+                            [](const std::string&) {});
     if (world.rank() == 0) keep_profile(key, text);
     text = comm::broadcast_text(text, 0, world);
   }
-  return speeds_in(text, origin_of(key));
+  return speeds_in(text, origin_of(key, text));
 }
 
 }  // namespace penstock::cli

@@ -65,6 +65,9 @@ int threads_of(const Prepared& prepared) {
 // resumed step and changes of the mesh.
 std::string tell_start(const Prepared& prepared, int threads) {
   for (const std::string& remark : prepared.resumption.remarks) tell_remark(remark);
+  if (const int cores = comm::processors_of_rank(comm::launched_local_ranks()); threads > cores)
+    tell_remark(counted(threads, "thread") + " a rank, but there is " + counted(cores, "core") +
+                " for each rank of this host: train.threads = " + std::to_string(cores) + " would be faster");
   const train::Host machine = train::this_host();
   std::string table =
       start_table(prepared.run, machine.processor + " (" + machine.instructions + ")", threads);

@@ -21,6 +21,11 @@ def shown(value: Any) -> str:
         return f"<{type(value).__name__}>"
 
 
+def require_numpy() -> None:
+    """For results that are NumPy's arrays: raises ModuleNotFoundError where it is missing."""
+    import numpy  # noqa: F401
+
+
 def plain(value: Any) -> Any:
     """Arrays as lists and NumPy's scalars as Python's; all else as it is, and NumPy's times, which it would make integers of
     if they are in nanoseconds."""

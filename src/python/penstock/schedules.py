@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Optional, Sequence, Union
 
 from . import _core, arguments, files
 from .costs import Number, program_and_costs, require_use, stage_costs
-from .simulation import Simulation
+from .simulation import MOST_DRAWN, Simulation
 
 Cell = Union[str, tuple, None]
 
@@ -84,6 +84,8 @@ class Schedule:
             if column.ndim != 1 or column.dtype.kind not in "iu":
                 raise _core.InputError(f"{what} is an array of shape {column.shape} and type {column.dtype}; "
                                        "expected one dimension of integers")
+            if column.dtype == numpy.uint64 and numpy.any(column > 2**63 - 1):
+                raise _core.InputError(f"{what} has {column.max()}; expected at most {2**63 - 1}")
             return numpy.ascontiguousarray(column, numpy.int64)
 
         device = integers("device", device)
@@ -154,6 +156,7 @@ class Schedule:
 
         kind (uint8: 0 idle, 1 F, 2 B, 3 I, 4 W), stage and micro_batch (int32), slice (int16).
         """
+        arguments.require_numpy()
         return _core.actions(self._core, arguments.integer("device", device, 0, self.devices - 1))
 
     def check(self, limit: int = 20) -> list[Finding]:
@@ -218,7 +221,8 @@ class Schedule:
         """The picture that a notebook shows, F = 1, B = 2, I = W = 1."""
         return self._core.svg()
 
-    _repr_svg_ = svg
+    def _repr_svg_(self) -> Optional[str]:
+        return self.svg() if self._core.size <= MOST_DRAWN else None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schedule) and self._core == other._core

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Union
+from typing import Any, Optional, Union
 
 from . import _core, arguments, files
 from .tables import Table
 
 
 MOST_COLUMNS = 10_000
+MOST_DRAWN = 20_000  # actions or ops that a notebook draws unasked, a few MB
 
 
 class Simulation:
@@ -57,6 +58,7 @@ class Simulation:
         """The ops of a device in their order, as NumPy arrays of equal length that share the simulation's memory, read
         only: start and end (float64, seconds), kind (uint8, an index into penstock.simulation.KINDS), stage,
         micro_batch and peer (int32; peer -1: none), slice (int16), bytes (int64)."""
+        arguments.require_numpy()
         return _core.timeline(self._core, self._device(device))
 
     @property
@@ -73,6 +75,7 @@ class Simulation:
     def memory(self, device: int) -> Table:
         """Bytes that the device holds, by category, from each `time` (seconds) until the next row's; without copies. Of
         simulations with samples=True."""
+        arguments.require_numpy()
         table = Table(_core.memory(self._core, self._device(device)))
         if len(table) == 0:
             raise _core.InputError("no bytes over time; give Schedule.simulate() samples=True and bytes, as in forward=[1] * stages, "
@@ -87,7 +90,8 @@ class Simulation:
         """The timeline as a picture, which a notebook shows."""
         return self._core.svg()
 
-    _repr_svg_ = svg
+    def _repr_svg_(self) -> Optional[str]:
+        return self.svg() if self._core.size <= MOST_DRAWN else None
 
     def text(self, width: int = 100) -> str:
         """The table of devices and the timeline as text, `width` characters wide, 10,000 at most."""
