@@ -26,11 +26,12 @@ inline void turn_row(const In* in, const Angles<Number>& angles, Number sign, Ha
 #pragma omp simd
     for (std::int64_t k = 0; k < pairs; ++k) {
       const auto a = pair_at(in, k), b = pair_at(in + half, k);
-      const Number even = sign * sine[k], odd = sign * sine[pairs + k];
       put_word(out, k,
-               kWordOf<In>(a.even * cosine[k] - b.even * even, a.odd * cosine[pairs + k] - b.odd * odd));
+               kWordOf<In>(a.even * cosine[k] - b.even * sine[k],
+                           a.odd * cosine[pairs + k] - b.odd * sine[pairs + k]));
       put_word(out + half, k,
-               kWordOf<In>(b.even * cosine[k] + a.even * even, b.odd * cosine[pairs + k] + a.odd * odd));
+               kWordOf<In>(b.even * cosine[k] + a.even * sine[k],
+                           b.odd * cosine[pairs + k] + a.odd * sine[pairs + k]));
     }
   }
 #pragma omp simd
@@ -41,14 +42,14 @@ inline void turn_row(const In* in, const Angles<Number>& angles, Number sign, Ha
   }
 }
 
-// The numbers at even places, those at odd places, and the last one of an odd count.
-template <class Number>
-inline const Number* apart(const Number* from, std::int64_t count, Number* to) {
+// The numbers at even places, those at odd places, and the last one of an odd count, times `sign` but for it.
+template <class Number, class Count>
+inline const Number* apart(const Number* from, Number sign, Count count, Number* to) {
   const std::int64_t pairs = count / 2;
 #pragma omp simd
   for (std::int64_t k = 0; k < pairs; ++k) {
-    to[k] = from[2 * k];
-    to[pairs + k] = from[2 * k + 1];
+    to[k] = sign * from[2 * k];
+    to[pairs + k] = sign * from[2 * k + 1];
   }
   if (count % 2 != 0) to[count - 1] = from[count - 1];
   return to;
@@ -79,8 +80,11 @@ PENSTOCK_VECTORISED void turn_heads(const In* in, Strides in_strides, Angles<Num
                                     Half half, std::int64_t heads, Out* out, Strides out_strides,
                                     Number* room) {
   constexpr std::int64_t kTokensAhead = 8;
-  if constexpr (kAnyNarrow<Out>)
-    angles = {apart(angles.cosine, half, room), apart(angles.sine, half, room + half)};
+  if constexpr (kAnyNarrow<Out>) {
+    prefetch_row(angles.cosine + half, half);
+    prefetch_row(angles.sine + half, half);
+    angles = {apart(angles.cosine, Number(1), half, room), apart(angles.sine, sign, half, room + half)};
+  }
   for (std::int64_t head = 0; head < heads; ++head) {
     const In* from = in + head * in_strides.head;
     Out* to = out + head * out_strides.head;
@@ -117,8 +121,9 @@ void turn_as(const at::Tensor& in, const RotaryTable& table, const Positions& po
   const std::int64_t rows_of_task = rows_per_task(heads * 2 * half);
   at::parallel_for(0, in.size(0) * tokens, rows_of_task, [&](std::int64_t begin, std::int64_t end) {
     std::vector<Number> room(static_cast<std::size_t>(2 * half));
-    for (std::int64_t row = begin; row < end; ++row) {
-      const std::int64_t sequence = row / tokens, token = row % tokens;
+    std::int64_t sequence = begin / tokens, token = begin % tokens;
+    for (std::int64_t row = begin; row < end; ++row, ++token) {
+      if (token == tokens) token = 0, ++sequence;
       const std::int64_t in_sequence = positions.of(token);
       const std::int64_t start = starts ? starts[sequence * length + in_sequence] : 0;
       const std::int64_t at = (in_sequence - start) * half;
