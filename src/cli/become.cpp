@@ -84,7 +84,7 @@ void ask_for_huge_pages() {
 
 // Threads wait for one another awake for a while, then asleep. The default is some milliseconds, which other
 // threads of the same core need where ranks and threads are more than cores: steps took up to six times as
-// long. A tenth of a millisecond costs nothing where they are not.
+// long. A fraction of a millisecond costs nothing where they are not.
 void sleep_early() {
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) setenv("GOMP_SPINCOUNT", "10000", 0);
 }

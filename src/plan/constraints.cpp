@@ -102,7 +102,7 @@ std::string legal_values(const Workload& workload, std::int64_t gpus_per_node, R
     case Rejection::TensorInNode:
       return divisors_of("node.gpus", gpus_per_node, kMostDivisor);
     case Rejection::Experts:
-      return divisors_of("experts", shape.experts, shape.experts);
+      return divisors_of("experts", shape.experts, std::min<std::int64_t>(shape.experts, 4096));
     case Rejection::Batch:
       return divisors_of("workload.global_batch", workload.global_batch, kMostDivisor);
     case Rejection::Layers:

@@ -55,15 +55,15 @@ double peak(const Workload& workload, const Layout& layout) {
 }
 
 // Whether devices hold it, of which the closed form leaves `limit` bytes, and their hosts what it offloads.
-// The closed form is checked first; the trainer's own prediction takes longer.
+// The closed form is checked first; the trainer's own prediction takes longer, for long schedules too long.
 bool fits_both(const Workload& workload, const Cluster& cluster, const Layout& layout, double limit) {
   Candidate other;
   other.layout = layout;
   other.memory = fit_memory(workload, layout, limit);
   if (!other.memory.fits || !host_holds(workload, cluster, other)) return false;
-  if (!is_simulated(workload, cluster) || action_count(workload, layout) > kMostSimulatedActions) return true;
-  const std::optional<Candidate> run = as_its_run(workload, cluster, other, /*any_offload=*/false);
-  return run && run->memory.fits;
+  constexpr std::int64_t kMostActions = kMostSimulatedActions / 5;
+  if (!is_simulated(workload, cluster) || action_count(workload, layout) > kMostActions) return true;
+  return fits_as_its_run(workload, cluster, other);
 }
 
 std::string hosts_of(const Workload& workload, const Cluster& cluster, const Candidate& candidate) {
@@ -124,7 +124,7 @@ std::optional<int> larger_share(const Workload& workload, const Cluster& cluster
   constexpr int kMostTries = 6;
   const int own = static_cast<int>(std::lround(100 * layout.offload));
   const int first = std::max(own + 1, static_cast<int>(std::lround(100 * least)));
-  for (int percent = first; percent <= std::min(100, first + kMostTries); ++percent) {
+  for (int percent = first; percent < std::min(101, first + kMostTries); ++percent) {
     layout.offload = percent / 100.0;
     if (fits_both(workload, cluster, layout, limit)) return percent;
   }

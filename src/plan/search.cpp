@@ -58,7 +58,10 @@ class Front {
   std::vector<Candidate> ascending() const {
     std::vector<Candidate> front;
     for (const auto& band : bands_) {
-      if (band && (front.empty() || band->step() < front.back().step())) front.push_back(*band);
+      // As is_faster tells steps apart.
+      if (band &&
+          (front.empty() || static_cast<float>(band->step()) < static_cast<float>(front.back().step())))
+        front.push_back(*band);
     }
     return front;
   }

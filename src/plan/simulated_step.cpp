@@ -230,8 +230,11 @@ std::optional<SimulatedStep> simulate_step(const Workload& workload, const Clust
   return step;
 }
 
-std::optional<Candidate> as_its_run(const Workload& workload, const Cluster& cluster, Candidate candidate,
-                                    bool any_offload) {
+namespace {
+
+// The candidate's run, with whose predicted memory the candidate is filled.
+std::optional<run::Run> run_with_memory(const Workload& workload, const Cluster& cluster,
+                                        Candidate& candidate, bool any_offload) {
   std::optional<run::Run> run = lay_out(workload, cluster, candidate.layout).run;
   if (!run) return {};
   const auto limit = static_cast<Bytes>(cluster.limit);
@@ -242,13 +245,26 @@ std::optional<Candidate> as_its_run(const Workload& workload, const Cluster& clu
   candidate.memory.host = 0;
   for (const model::MemoryPeaks& memory : run->predicted)
     candidate.memory.host = std::max(candidate.memory.host, memory.host);
+  candidate.predicted = run->predicted;
+  candidate.memory.fits = candidate.memory.fits && host_holds(workload, cluster, candidate);
+  return run;
+}
+
+}  // namespace
+
+std::optional<Candidate> as_its_run(const Workload& workload, const Cluster& cluster, Candidate candidate,
+                                    bool any_offload) {
+  const std::optional<run::Run> run = run_with_memory(workload, cluster, candidate, any_offload);
+  if (!run) return {};
   candidate.cost = step_cost(workload, candidate.layout, cluster.hardware, cluster.engine);
   const sim::Result step = sim::evaluate(run->program, costs_of(workload, cluster, *run), kTimesOnly);
   candidate.simulated = step.makespan;
   candidate.simulated_bubble = step.bubble_fraction;
-  candidate.predicted = std::move(run->predicted);
-  candidate.memory.fits = candidate.memory.fits && host_holds(workload, cluster, candidate);
   return candidate;
+}
+
+bool fits_as_its_run(const Workload& workload, const Cluster& cluster, Candidate candidate) {
+  return run_with_memory(workload, cluster, candidate, /*any_offload=*/false) && candidate.memory.fits;
 }
 
 void simulate_best(const Workload& workload, const Cluster& cluster, SearchResult& result, std::size_t count,

@@ -34,6 +34,9 @@ std::optional<SimulatedStep> simulate_step(const Workload& workload, const Clust
 std::optional<Candidate> as_its_run(const Workload& workload, const Cluster& cluster, Candidate candidate,
                                     bool any_offload);
 
+// Whether it exists and fits, without the step.
+bool fits_as_its_run(const Workload& workload, const Cluster& cluster, Candidate candidate);
+
 // Over all candidates that simulate_best tries, each counted once, with however many groups.
 inline constexpr std::int64_t kMostTriedActions = 2'000'000;
 

@@ -7,6 +7,7 @@
 #include "base/columns.h"
 #include "base/text.h"
 #include "profile/attention.h"
+#include "profile/doubts.h"
 #include "profile/memory_work.h"
 
 namespace penstock::profile {
@@ -41,8 +42,6 @@ std::string list(const std::string& key, const Numbers& values, double unit) {
   return texts.empty() ? "" : key + " = [" + join(texts, ", ") + "]\n";
 }
 
-constexpr std::string_view kOnceOnly = "# measured once, not warmed up", kNoisy = "# NOISY";
-
 double greatest(const ProductRates& rates) {
   double most = 0;
   for (const Numbers* numbers : {&rates.forward, &rates.input, &rates.weight}) {
@@ -63,7 +62,7 @@ std::string heading(const MachineFacts& facts, const Measurements& measured) {
                      facts.transport + ")\n# of " + counted(facts.threads, "thread") +
                      ", all at work together. ";
   if (measured.once)
-    return text + "Each figure was\n" + std::string(kOnceOnly) + " (--budget 0): enough to try things out.\n";
+    return text + "Each figure was\n" + std::string(kMeasuredOnce) + " (--budget 0): enough to try things out.\n";
   text += "Figures are medians, and means over the ranks and two rounds. In " + percent(measured.disturbed) +
           " of the\n# repeats another program took the core, and the thread's processor time was "
           "taken; the middle half of the repeats\n# of a figure spreads over " +
@@ -71,7 +70,7 @@ std::string heading(const MachineFacts& facts, const Measurements& measured) {
   if (!facts.gpu)
     text +=
         "# Computation is counted as if a product, timed beside each figure, had always taken its usual "
-        "time.\n";
+        "time,\n# except where that took more than four times as long.\n";
   if (measured.disturbed > kNoisyShare || measured.spread > kNoisySpread)
     text += std::string(kNoisy) +
             ": the machine was busy with other work; run penstock profile again when it is quiet.\n";
@@ -217,15 +216,6 @@ std::string hardware_text(const std::string& name, const MachineFacts& facts, co
   return heading(facts, measured) + device_section(name, facts, measured) + efficiency_section(measured) +
          node_section(facts, measured) + network_section(measured) + "\n[measured]\n" +
          products_part(measured) + attention_part(measured) + rest_part(measured);
-}
-
-std::string_view doubts_about(std::string_view hardware_text) {
-  const auto has = [&](std::string_view words) {
-    return hardware_text.find("\n" + std::string(words)) != std::string_view::npos;
-  };
-  if (has(kOnceOnly)) return ", once, without warm-up";
-  if (has(kNoisy)) return " while it was busy with other work; penstock profile measures it again";
-  return {};
 }
 
 }  // namespace penstock::profile

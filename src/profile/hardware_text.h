@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "profile/measurements.h"
 
@@ -11,9 +10,5 @@ namespace penstock::profile {
 
 // TOML in the format of hardware/*.toml; `name` is the machine's name in the file. Ranks are its devices.
 std::string hardware_text(const std::string& name, const MachineFacts& facts, const Measurements& measured);
-
-// Why the figures of such a text are not to be trusted, as the end of a sentence about their measurement: ",
-// once, without warm-up". Empty if they are.
-std::string_view doubts_about(std::string_view hardware_text);
 
 }  // namespace penstock::profile

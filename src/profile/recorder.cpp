@@ -60,9 +60,9 @@ Recorder::Figure Recorder::measured(const std::function<void()>& work) {
 
 Seconds Recorder::compared(const Figure& figure) const {
   // A yardstick far off its usual time was disturbed itself, and says nothing about the figure.
-  constexpr double kMost = 2;
-  if (usual_ == 0 || figure.yardstick == 0) return figure.seconds;
-  return figure.seconds * std::clamp(usual_ / figure.yardstick, 1 / kMost, kMost);
+  constexpr double kMost = 4;
+  const double scale = figure.yardstick > 0 ? usual_ / figure.yardstick : 0;
+  return scale >= 1 / kMost && scale <= kMost ? figure.seconds * scale : figure.seconds;
 }
 
 Seconds Recorder::seconds(const std::function<void()>& work) {

@@ -49,7 +49,7 @@ class Recorder {
   Effort effort_now() const;
   Seconds yardstick_now() const;
   Figure measured(const std::function<void()>& work);
-  // The figure's seconds, scaled to the yardstick's usual time, by a factor of two at most.
+  // The figure's seconds, scaled to the yardstick's usual time if that is a factor of four at most.
   Seconds compared(const Figure& figure) const;
 
   comm::Communicator& world_;

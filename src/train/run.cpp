@@ -218,7 +218,6 @@ class Run {
   }
 
   [[noreturn]] void give_up(std::int64_t number) {
-    if (metrics_) metrics_->flush();
     keeper_->settle();
     const std::string checkpoint = keeper_->newest_checkpoint();
     // A copy may be newer, but it has the weights that led to the failure.

@@ -75,6 +75,20 @@ TEST(Recorder, WhatOtherProgramsLeaveOfTheMachineIsTheSameForAllFigures) {
   EXPECT_EQ(figure(30, true), 60) << "what is not computed is as it was measured";
 }
 
+// A thread of the yardstick that waits for a core makes no figure faster than the processor.
+TEST(Recorder, AYardstickThatIsDisturbedItselfSaysNothing) {
+  const auto world = comm::make_single();
+  DrawnMachine machine;
+  Seconds yardstick = 1;
+  profile::Recorder recorder(*world, {}, std::ref(machine));
+  recorder.compare_with([&] { machine.asked = yardstick; });
+  const auto figure = [&] { return recorder.seconds([&machine] { machine.asked = 30; }); };
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(figure(), 30);
+  recorder.take_again();
+  yardstick = 20;
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(figure(), 30);
+}
+
 TEST(HostMemory, ACGroupThatAllowsLessThanTheHostHasCounts) {
   const std::string host = "MemTotal:       1000 kB\nMemFree: 100 kB\nMemAvailable:   400 kB\n";
   EXPECT_EQ(profile::parse_host_memory({host, "max\n", "5\n", {}}).total, 1024000);

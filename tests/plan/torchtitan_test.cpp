@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "plan/answer.h"
 #include "plan/trainers/changes.h"
 #include "plan/trainers/explain.h"
@@ -338,6 +340,51 @@ TEST(Torchtitan, ChangesNearAJobHelpAndAreOfTorchtitan) {
         print_torchtitan(torchtitan_settings(today.job.question().workload, change.candidate.layout));
     EXPECT_NEAR(read_job(written).candidate.step(), change.candidate.step(), 1e-12) << written;
   }
+}
+
+// The keys of a job, with those of a change in their places.
+std::string job_with(std::map<std::string, std::string> keys, const std::string& change) {
+  constexpr std::string_view kWithout = "without ";
+  for (const std::string_view part : split(change, ',')) {
+    const std::string_view words = trim(part);
+    if (words.starts_with(kWithout)) {
+      EXPECT_EQ(keys.erase(std::string(words.substr(kWithout.size()))), 1) << change;
+    } else {
+      const std::size_t equals = words.find(" = ");
+      keys[std::string(words.substr(0, equals))] = words.substr(equals + 3);
+    }
+  }
+  Settings settings;
+  for (const auto& [name, value] : keys) settings.push_back({name, value});
+  return print_torchtitan(settings);
+}
+
+// Without a global batch or a split of its own, a job's follow from other keys.
+TEST(Torchtitan, AJobWithAChangeIsExplainedAsItSays) {
+  using Keys = std::map<std::string, std::string>;
+  const Keys model{{"model.name", "\"llama3\""}, {"model.flavor", "\"8B\""}, {"training.seq_len", "8192"}};
+  int applied_changes = 0;
+  for (Keys keys : {Keys{{"training.local_batch_size", "8"}},
+                    Keys{{"parallelism.pipeline_parallel_degree", "4"},
+                         {"parallelism.pipeline_parallel_schedule", "\"GPipe\""},
+                         {"training.local_batch_size", "8"},
+                         {"training.global_batch_size", "128"}},
+                    Keys{{"parallelism.pipeline_parallel_degree", "4"},
+                         {"parallelism.pipeline_parallel_schedule", "\"Interleaved1F1B\""},
+                         {"activation_checkpoint.selective_ac_option", "\"op\""},
+                         {"training.local_batch_size", "16"}}}) {
+    keys.insert(model.begin(), model.end());
+    const TitanRead today = read_job(job_with(keys, "training.seq_len = 8192"));
+    for (const Change& change : nearest_changes(today.job, today.candidate, 30)) {
+      const std::string text = job_with(keys, change.text);
+      const TitanRead changed = read_job(text);
+      EXPECT_EQ(changed.job.layout(), change.candidate.layout) << change.text << text;
+      EXPECT_EQ(changed.candidate.step(), change.candidate.step()) << text;
+      EXPECT_EQ(changed.job.question().workload.global_batch, today.job.question().workload.global_batch);
+      ++applied_changes;
+    }
+  }
+  EXPECT_GT(applied_changes, 50);
 }
 
 }  // namespace

@@ -97,7 +97,8 @@ TEST(Trainers, AFileForTorchtitanSaysThatNoFlavorHasTheModelsSizes) {
        {std::pair{"llama3-70b", ""},
         {"llama2-70b", "# no flavor of its models has these sizes: add one"},
         {"llama-70b-gqa", "# none of its models is of this kind (tied embeddings); llama3 is the nearest"},
-        {"mixtral-8x22b", "# none of its models is of this kind (experts, tied embeddings); llama4 is the nearest"}}) {
+        {"mixtral-8x22b",
+         "# none of its models is of this kind (experts, tied embeddings); llama4 is the nearest"}}) {
     Question question = question_of("torchtitan");
     question.workload.model = find_model(model);
     const Candidate candidate = candidates_of(question).front();

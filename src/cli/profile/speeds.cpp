@@ -26,7 +26,7 @@
 #include "files/directory.h"
 #include "files/file_system.h"
 #include "files/mapped_file.h"
-#include "profile/hardware_text.h"
+#include "profile/doubts.h"
 #include "run/hardware_file.h"
 #include "run/resolve/resolve.h"
 #include "run/settle.h"

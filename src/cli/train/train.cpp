@@ -65,9 +65,6 @@ int threads_of(const Prepared& prepared) {
 // resumed step and changes of the mesh.
 std::string tell_start(const Prepared& prepared, int threads) {
   for (const std::string& remark : prepared.resumption.remarks) tell_remark(remark);
-  if (const int cores = comm::processors_of_rank(comm::launched_local_ranks()); threads > cores)
-    tell_remark(counted(threads, "thread") + " a rank, but there is " + counted(cores, "core") +
-                " for each rank of this host: train.threads = " + std::to_string(cores) + " would be faster");
   const train::Host machine = train::this_host();
   std::string table =
       start_table(prepared.run, machine.processor + " (" + machine.instructions + ")", threads);
@@ -101,6 +98,16 @@ std::string sample_from(const std::string& weights_file, const TrainFlags& flags
   return train::sample_of(prepared.run, *prepared.data, weights_file, flags.sample);
 }
 
+// Threads of ranks of one process find out by themselves that they share cores.
+void tell_crowded(int threads) {
+  if (!comm::launched_by_mpi()) return;
+  const int ranks = comm::local_ranks(), cores = comm::processors_of_rank(ranks);
+  if (threads <= cores) return;
+  tell_remark(counted(threads, "thread") + " a rank, but " + counted(cores, "core") + " for each of the " +
+              counted(ranks, "rank") + " here: train.threads = " + std::to_string(cores) +
+              " would be faster");
+}
+
 void train_as_rank(const TrainFlags& flags, Prepared& prepared, int threads, comm::Communicator& world,
                    const comm::RankNames& names) {
   at::set_num_threads(threads);
@@ -114,6 +121,7 @@ void train_as_rank(const TrainFlags& flags, Prepared& prepared, int threads, com
       .progress = [&](const train::ProgressState& state) { progress.update(state); },
       .say = [&](const std::string& line) { progress.say(line); }};
   if (talks) {
+    tell_crowded(threads);
     std::cout << tell_start(prepared, threads) << std::flush;
     write_run_file(prepared.run, *prepared.directory);
   }

@@ -152,6 +152,8 @@ class Search {
 
  private:
   void add(const Layout& layout, int steps) {
+    if (std::ranges::find(tried_, layout) != tried_.end()) return;
+    tried_.push_back(layout);
     if (!helps(judged(job_.question(), job_.question().workload, layout))) return;
     Edit edit = job_.edit_to(layout);
     const std::optional<Job::Read> read = read_with(edit);
@@ -182,6 +184,7 @@ class Search {
 
   const Job& job_;
   const Candidate& today_;
+  std::vector<Layout> tried_;
 };
 
 }  // namespace

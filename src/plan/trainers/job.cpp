@@ -54,6 +54,19 @@ const Setting* find(const Settings& settings, std::string_view name) {
   return found == settings.end() ? nullptr : &*found;
 }
 
+// Settings whose value, where a job does not give it, depends on others.
+bool follows_from_others(std::string_view name) {
+  constexpr std::string_view kNames[] = {"--global-batch-size", "training.global_batch_size",
+                                         "--recompute-num-layers",
+                                         "parallelism.pipeline_parallel_layers_per_stage"};
+  return std::ranges::find(kNames, name) != std::end(kNames);
+}
+
+bool recomputes_scores(const Settings& settings) {
+  const Setting* granularity = find(settings, "--recompute-granularity");
+  return granularity != nullptr && granularity->value == "selective";
+}
+
 MegatronArguments edited(MegatronArguments arguments, const Edit& edit) {
   for (const Setting& setting : edit.set) arguments.set(setting.name, setting.value);
   for (const std::string& name : edit.left_out) arguments.leave_out(name);
@@ -113,14 +126,13 @@ Edit Job::edit_to(const Layout& layout) const {
   for (const Setting& setting : after) {
     const std::optional<std::string> value = own(setting.name);
     const Setting* before = find(settings_, setting.name);
-    // Without a global batch of its own, the job's depends on its other settings.
-    const bool depends =
-        setting.name.ends_with("global-batch-size") || setting.name.ends_with("global_batch_size");
-    const bool same = value ? *value == setting.value : !depends && before && before->value == setting.value;
+    const bool same = value ? *value == setting.value
+                            : !follows_from_others(setting.name) && before && before->value == setting.value;
     if (!same) edit.set.push_back(setting);
   }
   for (const std::string_view name : kOptional) {
-    if (own(std::string(name)) && !find(after, name)) edit.left_out.emplace_back(name);
+    const bool by_another_name = name == "--recompute-activations" && recomputes_scores(after);
+    if (own(std::string(name)) && !find(after, name) && !by_another_name) edit.left_out.emplace_back(name);
   }
   return edit;
 }
@@ -135,7 +147,9 @@ Edit Job::shortest(Edit edit) const {
     }
   };
   // Megatron-LM refuses some combinations of these that would be read alike.
-  const auto stays = [](const std::string& name) { return name.starts_with("--recompute-"); };
+  const bool recomputes = find(edit.set, "--recompute-granularity") || find(edit.set, "--recompute-method") ||
+                          std::ranges::find(edit.left_out, "--recompute-granularity") != edit.left_out.end();
+  const auto stays = [&](const std::string& name) { return recomputes && name.starts_with("--recompute-"); };
   const auto shorten = [&](auto Edit::*list, auto&& name_of) {
     for (std::size_t i = (edit.*list).size(); i-- > 0;) {
       if (stays(name_of((edit.*list)[i]))) continue;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/trainers/megatron_arguments.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "base/error.h"
@@ -33,40 +34,66 @@ const std::map<std::string_view, Kind>& known_options() {
   return known;
 }
 
-// Words of a command line or a file of them, as a shell divides it: without line continuations and comments,
-// and with blanks inside quotes.
-std::vector<std::string> words_of(const std::string& arguments) {
-  constexpr std::string_view kBlanks = " \n\t\r";
-  std::vector<std::string> words;
-  std::string word;
-  bool within = false, comment = false;  // `within` a word, even an empty one
-  char quote = 0;
-  for (const char c : arguments + "\n") {
-    if (quote != 0) {
-      if (c == quote) {
-        quote = 0;
-      } else {
-        word += c;
-      }
-      continue;
-    }
-    comment = c != '\n' && (comment || (c == '#' && !within));
-    if (comment) continue;
-    if (c == '\'' || c == '"') {
-      quote = c;
-      within = true;
-    } else if (kBlanks.find(c) == std::string_view::npos) {
-      word += c;
-      within = true;
-    } else if (within) {
-      if (word != "\\") words.push_back(word);
-      word.clear();
-      within = false;
+// Divides a command line, or a file of one, into words as a shell does: with quotes, backslashes, continued
+// lines and comments, but without expanding anything.
+class WordReader {
+ public:
+  explicit WordReader(std::string_view text) : text_(text) {}
+
+  std::vector<std::string> words() {
+    for (; at_ < text_.size(); ++at_) take(text_[at_]);
+    require(quote_ == 0, std::string("a quote, ") + quote_ + ", is not closed");
+    end_word();
+    return std::move(words_);
+  }
+
+ private:
+  static bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+
+  void take(char c) {
+    if (c == '\\' && quote_ != '\'') return take_escaped();
+    if (c == quote_) {
+      quote_ = 0;
+    } else if (quote_ != 0) {
+      word_ += c;
+    } else if (c == '\'' || c == '"') {
+      quote_ = c;
+      within_ = true;
+    } else if (c == '#' && !within_) {
+      at_ = std::min(text_.find('\n', at_), text_.size());
+    } else if (is_blank(c)) {
+      end_word();
+    } else {
+      add(c);
     }
   }
-  require(quote == 0, std::string("a quote, ") + quote + ", is not closed");
-  return words;
-}
+
+  // A backslash before a blank, between words, is taken for one at the end of a line.
+  void take_escaped() {
+    const char next = at_ + 1 < text_.size() ? text_[at_ + 1] : '\n';
+    if (quote_ == '"' && next != '"' && next != '\\' && next != '\n') return add('\\');
+    ++at_;
+    if (next != '\n' && next != '\r' && (within_ || !is_blank(next))) add(next);
+  }
+
+  void add(char c) {
+    word_ += c;
+    within_ = true;
+  }
+
+  void end_word() {
+    if (within_) words_.push_back(std::move(word_));
+    word_.clear();
+    within_ = false;
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  std::vector<std::string> words_;
+  std::string word_;
+  bool within_ = false;  // a word, even an empty one
+  char quote_ = 0;       // the open one
+};
 
 struct Effects {
   std::map<std::string_view, std::string_view> refused, not_counted;  // with their effects
@@ -115,7 +142,7 @@ void check_value(const std::string& name, Kind kind, const std::optional<std::st
 }  // namespace
 
 MegatronArguments::MegatronArguments(const std::string& text) {
-  const std::vector<std::string> words = words_of(text);
+  const std::vector<std::string> words = WordReader(text).words();
   for (std::size_t i = 0; i < words.size();) take(words, i);
 }
 

@@ -100,7 +100,6 @@ int likeness(const model::Shape& a, const model::Shape& b) {
   return 2 * int{(a.experts > 1) == (b.experts > 1)} + int{a.head_norms == b.head_norms} +
          int{(a.shared_ffn > 0) == (b.shared_ffn > 0)} + int{a.tied_embeddings == b.tied_embeddings};
 }
-constexpr int kSameKind = 5;
 
 std::string other_than(const std::string& name) {
   std::vector<std::string_view> names;
@@ -139,7 +138,7 @@ const TitanModel& find_titan_model(const std::string& name, const std::string& f
 TitanKind titan_kind_of(const model::Shape& shape) {
   const auto like = [&](const TitanModel& model) { return likeness(model.shape, shape); };
   const TitanModel& nearest = *std::ranges::max_element(kTitanModels, {}, like);
-  return {nearest.name, like(nearest) == kSameKind};
+  return {nearest.name, like(nearest) == likeness(shape, shape)};
 }
 
 const TitanModel* titan_model_of(const model::Shape& shape) {
