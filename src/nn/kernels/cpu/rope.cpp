@@ -72,8 +72,8 @@ struct Strides {
 // The tensor in which a head's tokens are adjacent; in the other a token's heads are.
 enum class ByHead { In, Out };
 
-// Tokens whose rows of one head are rotated before the next head's, and how many tokens ahead rows are fetched:
-// fetched: the best of several on a processor with 32 MB of cache a core complex.
+// Tokens whose rows of one head are rotated before the next head's, and how many tokens ahead rows are
+// fetched: the best of several on an AMD EPYC of the Zen 5 kind.
 template <ByHead kByHead, class Out>
 struct Walk {
   static constexpr bool kFromHeads = kByHead == ByHead::In;
