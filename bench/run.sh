@@ -82,13 +82,14 @@ gpu() { python3 bench/gpu.py "$program" ${quick:+--quick}; }
 startup() { python3 bench/startup.py "$program" ${quick:+1}; }
 fuzz() { if [ -n "$quick" ]; then ./dev fuzz --inputs 1000; else ./dev fuzz --inputs 1000000; fi; }
 pictures() {
-  local show="$program show --schedule slimpipe -p 4 --format svg" to=${quick:+$kept}
-  to=${to:-docs/pictures}
+  local show="$program show --schedule slimpipe -p 4 --format svg" to=docs/pictures
+  [ -z "$quick" ] || to=$kept
   $show -m 2 -n 8 > "$to/slimpipe.svg"
   $show -m 1 -n 8 -v 2 > "$to/slimpipe_chunks.svg"
   $show -m 2 -n 4 --vocabulary-parallel > "$to/slimpipe_vocabulary.svg"
   $program show --schedule slimpipe -p 2 -m 2 -n 8 --offload 1 --format svg > "$to/offload.svg"
   $program show --mesh -p 2 -d 2 -c 2 -t 2 -e 4 --gpus-per-node 8 --format svg > "$to/mesh.svg"
+  echo "written: $to/slimpipe*.svg, offload.svg, mesh.svg"
 }
 
 # A benchmark that fails leaves the file of the last one that did not.
@@ -121,6 +122,6 @@ done
 [ -z "$check" ] || exit 0
 mkdir -p build/bench "$kept"
 for name in ${wanted:-$names}; do
-  if [ "$name" = pictures ]; then pictures; echo "written: slimpipe*.svg, offload.svg and mesh.svg"; else run "$name"; fi
+  if [ "$name" = pictures ]; then pictures; else run "$name"; fi
 done
 [ -n "$quick" ] || python3 bench/figures.py || { echo "the documents name figures, listed above, that are others now" >&2; exit 1; }

@@ -24,7 +24,7 @@ install(CODE "
 # Files named this-machine were measured on another one; run directories are in runs/ too.
 install(DIRECTORY examples plans hardware engines DESTINATION share/penstock FILES_MATCHING
         PATTERN "*.toml" PATTERN "*.csv" PATTERN "*.jsonl" PATTERN "*.sbatch" PATTERN "*.args" PATTERN "*.json"
-        PATTERN "*.txt"         PATTERN "this-machine.toml" EXCLUDE)
+        PATTERN "*.txt" PATTERN "this-machine.toml" EXCLUDE)
 file(GLOB run_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/runs/*.toml)
 install(FILES ${run_files} DESTINATION share/penstock/runs)
 

@@ -59,6 +59,7 @@ bool tokens_divide(const Workload& workload, const Layout& layout) {
 }
 
 constexpr std::int64_t kMostDivisor = 128;
+constexpr std::int64_t kMostExperts = 4096;  // more than any model has
 
 std::string divisors_of(const char* what, std::int64_t whole, std::int64_t greatest) {
   std::vector<std::string> found;
@@ -102,7 +103,7 @@ std::string legal_values(const Workload& workload, std::int64_t gpus_per_node, R
     case Rejection::TensorInNode:
       return divisors_of("node.gpus", gpus_per_node, kMostDivisor);
     case Rejection::Experts:
-      return divisors_of("experts", shape.experts, std::min<std::int64_t>(shape.experts, 4096));
+      return divisors_of("experts", shape.experts, kMostExperts);
     case Rejection::Batch:
       return divisors_of("workload.global_batch", workload.global_batch, kMostDivisor);
     case Rejection::Layers:

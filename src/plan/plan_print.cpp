@@ -95,10 +95,6 @@ std::string beside_limit(const Cluster& cluster) {
   return cluster.limit > memory ? " (it has " + gigabytes(memory, 1) + ")" : "";
 }
 
-}  // namespace
-
-namespace {
-
 // Parts of the layers that other trainers recompute are shares; 0 of them is what the others keep.
 std::string print_policy(const Layout& layout) {
   if (layout.recompute_scores) return "scores";

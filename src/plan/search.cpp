@@ -15,11 +15,15 @@
 #include "plan/trainer.h"
 
 namespace penstock::plan {
-namespace {}  // namespace
+namespace {
+
+// Steps of the same work differ in their last bits.
+float rounded_step(const Candidate& candidate) { return static_cast<float>(candidate.step()); }
+
+}  // namespace
 
 bool is_faster(const Candidate& a, const Candidate& b) {
-  const auto one = static_cast<float>(a.step()), other = static_cast<float>(b.step());
-  if (one != other) return one < other;
+  if (rounded_step(a) != rounded_step(b)) return rounded_step(a) < rounded_step(b);
   const Bytes less = a.memory.fullest.total(), more = b.memory.fullest.total();
   if (less != more) return less < more;
   // The order must not depend on which thread visits a mesh; on one mesh the first visited stays first.
@@ -58,10 +62,7 @@ class Front {
   std::vector<Candidate> ascending() const {
     std::vector<Candidate> front;
     for (const auto& band : bands_) {
-      // As is_faster tells steps apart.
-      if (band &&
-          (front.empty() || static_cast<float>(band->step()) < static_cast<float>(front.back().step())))
-        front.push_back(*band);
+      if (band && (front.empty() || rounded_step(*band) < rounded_step(front.back()))) front.push_back(*band);
     }
     return front;
   }

@@ -210,28 +210,6 @@ std::vector<Candidate> to_try(const SearchResult& result, std::size_t count) {
   return candidates;
 }
 
-}  // namespace
-
-bool is_simulated(const Workload& workload, const Cluster& cluster) {
-  return cluster.engine == sim::kPenstock && workload.model.family == Family::Llama;
-}
-
-std::int64_t action_count(const Workload& workload, const Layout& layout) {
-  const std::int64_t kinds = splits_backward(layout.schedule) ? 3 : 2;
-  return kinds * micro_batches(workload, layout) * layout.slices * layout.chunks * layout.mesh.pipeline;
-}
-
-std::optional<SimulatedStep> simulate_step(const Workload& workload, const Cluster& cluster,
-                                           const Layout& layout) {
-  const std::optional<run::Run> run = lay_out(workload, cluster, layout).run;
-  if (!run) return {};
-  SimulatedStep step{run::program_of(*run), {}};
-  step.result = sim::evaluate(step.program, costs_of(workload, cluster, *run), kTimesOnly);
-  return step;
-}
-
-namespace {
-
 // The candidate's run, with whose predicted memory the candidate is filled.
 std::optional<run::Run> run_with_memory(const Workload& workload, const Cluster& cluster,
                                         Candidate& candidate, bool any_offload) {
@@ -251,6 +229,24 @@ std::optional<run::Run> run_with_memory(const Workload& workload, const Cluster&
 }
 
 }  // namespace
+
+bool is_simulated(const Workload& workload, const Cluster& cluster) {
+  return cluster.engine == sim::kPenstock && workload.model.family == Family::Llama;
+}
+
+std::int64_t action_count(const Workload& workload, const Layout& layout) {
+  const std::int64_t kinds = splits_backward(layout.schedule) ? 3 : 2;
+  return kinds * micro_batches(workload, layout) * layout.slices * layout.chunks * layout.mesh.pipeline;
+}
+
+std::optional<SimulatedStep> simulate_step(const Workload& workload, const Cluster& cluster,
+                                           const Layout& layout) {
+  const std::optional<run::Run> run = lay_out(workload, cluster, layout).run;
+  if (!run) return {};
+  SimulatedStep step{run::program_of(*run), {}};
+  step.result = sim::evaluate(step.program, costs_of(workload, cluster, *run), kTimesOnly);
+  return step;
+}
 
 std::optional<Candidate> as_its_run(const Workload& workload, const Cluster& cluster, Candidate candidate,
                                     bool any_offload) {

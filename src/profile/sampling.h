@@ -17,8 +17,8 @@ struct Effort {
   int most = 200;  // maximum number of repeats; 1: without warm-up
   // Since the profile began. After it figures get a third of the budget, after 5/3 of it a single repeat.
   Seconds late = 45;
-  bool waits =
-      false;  // the work waits for something else than a processor: disturbed repeats count as they are
+  // The work waits for something other than a processor: disturbed repeats count as they are.
+  bool waits = false;
 
   bool once() const { return most == 1; }
 };

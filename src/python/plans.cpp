@@ -97,8 +97,8 @@ sim::Work work_of(const MachineWork& asked, const schedule::Schedule& schedule,
   sim::Work work{.shape = shape_of(asked.model)};
   work.mesh = {.tensor = asked.tensor, .context = asked.context, .pipeline = schedule.device_count()};
   mesh::validate(work.mesh);
-  constexpr std::int64_t kMostTokens = std::int64_t{1}
-                                       << 32;  // far above any; bytes of known models do not overflow
+  // Far above any; bytes of known models do not overflow.
+  constexpr std::int64_t kMostTokens = std::int64_t{1} << 32;
   require(as_double(asked.micro_batch) * as_double(asked.seq_len) <= as_double(kMostTokens),
           "micro_batch = " + std::to_string(asked.micro_batch) +
               " sequences of seq_len = " + std::to_string(asked.seq_len) + " tokens are more than " +

@@ -223,6 +223,10 @@ TEST(Megatron, QuotesAreThoseOfAShell) {
   EXPECT_EQ(quoted.candidate.layout, plain.candidate.layout);
   EXPECT_EQ(failure<InputError>([] { MegatronArguments("--tokenizer-model '/a path"); }),
             "a quote, ', is not closed");
+  EXPECT_NE(
+      failure<InputError>([] { MegatronArguments(std::string("--swi\0glu", 9)); }).find("is not an argument"),
+      std::string::npos)
+      << "a zero byte is no quote";
 }
 
 TEST(Megatron, SelectiveRecomputationFormsAttentionAgain) {

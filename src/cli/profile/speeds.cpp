@@ -79,18 +79,31 @@ std::string profile_path(const ProfileKey& key) {
   return folder + "/machine-" + hash + ".toml";
 }
 
-// Returns the kept profile; empty if there is none that can be read.
-std::string kept(const std::string& path) {
+bool is_file(const std::string& path) {
   std::error_code error;
-  if (path.empty() || !fs::is_regular_file(path, error)) return {};
-  try {
-    std::string text = files::read_text(path, kLongestProfile);
-    run::parse_hardware_text(text, path);
-    return text;
-  } catch (const std::exception& failure) {
-    tell_remark(std::string(failure.what()) + "; it is measured again");
-    return {};
-  }
+  return !path.empty() && fs::is_regular_file(path, error);
+}
+
+// Throws for one that cannot be read.
+std::string read_profile(const std::string& path) {
+  std::string text = files::read_text(path, kLongestProfile);
+  run::parse_hardware_text(text, path);
+  return text;
+}
+
+// Returns the kept profile; empty if there is none that can be read.
+std::string kept(const std::string& path) try {
+  return is_file(path) ? read_profile(path) : std::string();
+} catch (const std::exception& failure) {
+  tell_remark(std::string(failure.what()) + "; it is measured again");
+  return {};
+}
+
+// Whether the profile at the path is one without doubts.
+bool is_sound(const std::string& path) try {
+  return is_file(path) && profile::doubts_about(read_profile(path)).empty();
+} catch (const std::exception&) {  // it is written over
+  return false;
 }
 
 Speeds assumed_speeds() {
@@ -188,23 +201,6 @@ int with_cores(int ranks, int threads) {
   const std::optional<backend::Gpu> gpu = backend::gpu();
   return std::clamp(gpu ? gpu->gpus : comm::usable_by_launcher() / threads, 1, ranks);
 }
-
-namespace {
-
-// Whether the profile at the path is one without doubts.
-bool is_sound(const std::string& path) {
-  std::error_code error;
-  if (!fs::is_regular_file(path, error)) return false;
-  try {
-    const std::string text = files::read_text(path, kLongestProfile);
-    run::parse_hardware_text(text, path);
-    return profile::doubts_about(text).empty();
-  } catch (const std::exception&) {  // it is written over
-    return false;
-  }
-}
-
-}  // namespace
 
 std::string keep_profile(const ProfileKey& key, const std::string& text) {
   const std::string path = profile_path(key);

@@ -64,8 +64,8 @@ class Job {
     Beyond beyond;
   };
   Asked read(const Edit& edit) const;
-  std::optional<std::string> own(
-      const std::string& name) const;  // the value in the job's text, if it is there
+  // The value in the job's text, if it is there.
+  std::optional<std::string> own(const std::string& name) const;
 
   PlanOptions cluster_;  // with the keys of the cluster alone
   std::optional<MegatronArguments> megatron_;

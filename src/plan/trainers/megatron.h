@@ -18,8 +18,8 @@ Settings megatron_settings(const Workload& workload, const Layout& layout);
 std::string print_megatron(const Settings& settings);
 
 // Fills model, workload and layout of `options` from command-line arguments; returns what `options` cannot
-// express. Throws InputError like MegatronArguments, and for an argument that is missing, contradicts another
-// one, or has a value that is not predicted, with its name.
+// express. Throws InputError for an argument that is missing, is out of its range, contradicts another one,
+// or has a value that is not predicted, with its name.
 Beyond read_megatron(const MegatronArguments& given, PlanOptions& options);
 
 }  // namespace penstock::plan

@@ -52,10 +52,10 @@ class WordReader {
 
   void take(char c) {
     if (c == '\\' && quote_ != '\'') return take_escaped();
-    if (c == quote_) {
-      quote_ = 0;
-    } else if (quote_ != 0) {
+    if (quote_ != 0 && c != quote_) {
       word_ += c;
+    } else if (quote_ != 0) {
+      quote_ = 0;
     } else if (c == '\'' || c == '"') {
       quote_ = c;
       within_ = true;
