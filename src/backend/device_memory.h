@@ -18,7 +18,7 @@ class DeviceMemory {
 
   virtual bool holds(const void* address) const = 0;
 
-  using Point = std::shared_ptr<void>;         // an event; empty: passed
+  using Point = std::shared_ptr<void>;         // an event; null where callers have none, and never given here
   virtual Point point() = 0;                   // after the work this thread has issued
   virtual void come_behind(const Point&) = 0;  // orders this thread's later work after the point
   virtual void wait_for(const Point&) = 0;     // blocks until the GPU has passed it

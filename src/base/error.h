@@ -20,7 +20,8 @@ struct InputError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Throws InputError with the message if the condition is false.
+// Throws InputError with the message if the condition is false. The message is composed in either case: not
+// for loops over long input, nor for words about what is only there in the bad case.
 inline void require(bool good, const std::string& message) {
   if (!good) throw InputError(message);
 }

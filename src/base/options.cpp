@@ -42,18 +42,11 @@ std::string bound_text(double bound) {
   return whole ? number(bound, 0) : exact_number(bound);
 }
 
-// A JSON string literal is valid TOML except for one control character, which only TOML requires escaped.
-std::string in_quotes(std::string_view text) {
-  std::string literal;
-  for (const char c : json_quote(text)) literal += c == '\x7F' ? std::string("\\u007f") : std::string(1, c);
-  return literal;
-}
-
 std::string scalar_text(const Scalar& scalar) {
   return std::visit(Overloaded{[](bool value) { return std::string(value ? "true" : "false"); },
                                [](std::int64_t value) { return std::to_string(value); },
                                [](double value) { return real_text(value); },
-                               [](const std::string& value) { return in_quotes(value); }},
+                               [](const std::string& value) { return json_quote(value); }},
                     scalar);
 }
 
@@ -312,15 +305,15 @@ void assign_text(const Option& option, std::string_view text, std::string_view o
 std::string value_text(const Option& option) {
   return std::visit(
       Overloaded{[](const NumberOrWord* target) {
-                   return target->word.empty() ? real_text(target->number) : in_quotes(target->word);
+                   return target->word.empty() ? real_text(target->number) : json_quote(target->word);
                  },
                  [](const IntegersOrWord* target) {
-                   return target->word.empty() ? list_text(target->list) : in_quotes(target->word);
+                   return target->word.empty() ? list_text(target->list) : json_quote(target->word);
                  },
                  [&](const std::int64_t* target) {
                    const auto& words = option.constraint.choices;
                    const bool word = *target == 0 && !words.empty();
-                   return word ? in_quotes(words.front()) : std::to_string(*target);
+                   return word ? json_quote(words.front()) : std::to_string(*target);
                  },
                  []<class T>(const std::vector<T>* target) { return list_text(*target); },
                  []<class T>(const T* target) { return scalar_text(Scalar(*target)); }},
@@ -328,8 +321,14 @@ std::string value_text(const Option& option) {
 }
 
 bool is_given(const Option& option) {
-  const std::string value = value_text(option);
-  return option.shown_default.empty() || (value != "0" && value != "-1" && value != "\"\"" && value != "[]");
+  if (option.shown_default.empty()) return true;
+  return std::visit(
+      Overloaded{[](const NumberOrWord* target) { return !target->word.empty() || target->number != 0; },
+                 [](const IntegersOrWord* target) { return !target->word.empty() || !target->list.empty(); },
+                 [](const std::int64_t* target) { return *target != 0 && *target != -1; },
+                 [](const double* target) { return *target != 0; }, [](const bool*) { return true; },
+                 []<class List>(const List* target) { return !target->empty(); }},
+      option.target);
 }
 
 std::string_view type_name(const Option& option) {

@@ -7,9 +7,9 @@
 #include <array>
 #include <bit>
 #include <cerrno>
-#include <chrono>
 #include <filesystem>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "files/crc32c.h"
 #include "files/directory.h"
@@ -45,14 +45,10 @@ void put_bytes(std::string& message, int field, std::string_view bytes) {
   message += bytes;
 }
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
 std::string event_of(std::int64_t step) {
   std::string event;
   put_key(event, kWallTime, kFixed64);
-  put_fixed(event, now());
+  put_fixed(event, wall_seconds());
   put_key(event, kStep, kVarint);
   put_varint(event, static_cast<std::uint64_t>(step));
   return event;
@@ -97,7 +93,7 @@ std::int64_t latest_named(const std::string& directory) {
 // TensorBoard reads the files of a directory in name order, and drops the steps of earlier starts that a
 // later one repeats. So the name is later than the others' even if this host's clock is behind theirs.
 std::string new_name(const std::string& directory, int number) {
-  const auto seconds = std::max(static_cast<std::int64_t>(now()), latest_named(directory) + 1);
+  const auto seconds = std::max(static_cast<std::int64_t>(wall_seconds()), latest_named(directory) + 1);
   const std::string name = std::string(kStem) + std::to_string(seconds) + "." + host_name() + "." +
                            std::to_string(getpid()) + "." + std::to_string(number);
   return (std::filesystem::path(directory) / name).string();

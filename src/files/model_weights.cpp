@@ -41,7 +41,7 @@ std::string some_of(std::vector<std::string> faults) {
 }
 
 bool is_passed_over(std::string_view name, const model::Shape& shape) {
-  return name.ends_with(".rotary_emb.inv_freq") || (shape.tied_embeddings && name == "lm_head.weight");
+  return name.ends_with(".rotary_emb.inv_freq") || (shape.tied_embeddings && name == model::kOutputName);
 }
 
 std::string fault_of(const model::ParameterShape& wanted, const StoredTensor* found) {
@@ -169,8 +169,11 @@ std::map<std::string, std::string> parse_weight_map(std::string_view text, std::
   return files;
 }
 
-std::string print_weight_map(const std::map<std::string, std::string>& files, std::uint64_t total_bytes) {
-  const nlohmann::ordered_json document{{"metadata", {{"total_size", total_bytes}}}, {"weight_map", files}};
+std::string print_weight_map(const std::map<std::string, std::string>& files,
+                             std::optional<std::uint64_t> total_bytes) {
+  auto metadata = nlohmann::ordered_json::object();
+  if (total_bytes) metadata["total_size"] = *total_bytes;
+  const nlohmann::ordered_json document{{"metadata", metadata}, {"weight_map", files}};
   return document.dump(2) + "\n";
 }
 

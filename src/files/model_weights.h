@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -50,7 +51,8 @@ class ModelWeights {
 // begins with `origin`: not JSON, no weight_map, files outside the index's own folder.
 std::map<std::string, std::string> parse_weight_map(std::string_view json, std::string_view origin);
 
-// Prints the index of the given map; `total_bytes`: bytes of all tensors.
-std::string print_weight_map(const std::map<std::string, std::string>& files, std::uint64_t total_bytes);
+// Prints the index of the given map; `total_bytes`: of all tensors, if it is to say so.
+std::string print_weight_map(const std::map<std::string, std::string>& files,
+                             std::optional<std::uint64_t> total_bytes);
 
 }  // namespace penstock::files

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -156,20 +157,23 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, std::span<cons
 }
 
 std::string print_safetensors_header(std::span<const StoredTensor> tensors, const Metadata& metadata) {
-  nlohmann::ordered_json document = nlohmann::ordered_json::object();
-  if (!metadata.empty()) document[std::string(kMetadata)] = metadata;
+  std::vector<std::pair<std::string, nlohmann::ordered_json>>
+      members;  // ordered JSON searches all of its own
+  std::set<std::string_view> names{kMetadata};
+  if (!metadata.empty()) members.emplace_back(kMetadata, metadata);
   std::uint64_t begin = 0;
   for (const StoredTensor& tensor : tensors) {
     const auto bytes = bytes_of_shape(tensor.shape, tensor.type);
     PENSTOCK_CHECK(bytes.has_value(), "a tensor that is written has a size");
     const std::uint64_t end = begin + *bytes;
-    PENSTOCK_CHECK(tensor.name != kMetadata && !document.contains(tensor.name),
-                   "tensors have names of their own");
-    document[tensor.name] = {
-        {"dtype", name_of(tensor.type)}, {"shape", tensor.shape}, {"data_offsets", {begin, end}}};
+    PENSTOCK_CHECK(names.insert(tensor.name).second, "tensors have names of their own");
+    members.emplace_back(tensor.name, nlohmann::ordered_json{{"dtype", name_of(tensor.type)},
+                                                             {"shape", tensor.shape},
+                                                             {"data_offsets", {begin, end}}});
     begin = end;
   }
-  std::string text = document.dump();
+  std::string text =
+      nlohmann::ordered_json(nlohmann::ordered_json::object_t(members.begin(), members.end())).dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');
   return text;
 }

@@ -229,12 +229,12 @@ std::vector<std::string> layer_parameter_names(const Shape& shape, std::int64_t 
 }
 
 std::vector<std::string> parameter_names(const Shape& shape) {
-  std::vector<std::string> names{"model.embed_tokens.weight"};
+  std::vector<std::string> names{kEmbeddingName};
   for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
     for (std::string& name : layer_parameter_names(shape, layer)) names.push_back(std::move(name));
   }
-  names.emplace_back("model.norm.weight");
-  if (!shape.tied_embeddings) names.emplace_back("lm_head.weight");
+  names.emplace_back(kFinalNormName);
+  if (!shape.tied_embeddings) names.emplace_back(kOutputName);
   return names;
 }
 

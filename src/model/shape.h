@@ -113,6 +113,11 @@ struct LayerRange {
 std::vector<LayerRange> split_layers(std::int64_t layers, int stages,
                                      const std::vector<std::int64_t>& wanted = {});
 
+// Hugging Face's names of the parameters outside layers.
+inline constexpr const char* kEmbeddingName = "model.embed_tokens.weight";
+inline constexpr const char* kFinalNormName = "model.norm.weight";
+inline constexpr const char* kOutputName = "lm_head.weight";
+
 // Hugging Face's names of all parameters in model order; a tied embedding appears once. Sums over parameters
 // use this order wherever the parameters are stored.
 std::vector<std::string> parameter_names(const Shape& shape);

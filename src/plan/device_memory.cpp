@@ -15,7 +15,7 @@ Bytes rounded(double bytes) { return static_cast<Bytes>(std::llround(std::min(by
 
 bool has_gelu(const Workload& workload) { return workload.model.family == Family::Gpt; }
 
-// One device's share of a layout. Logits are computed tile by tile.
+// One device's share of a layout.
 class DeviceShare {
  public:
   DeviceShare(const Workload& workload, const Layout& layout)
@@ -26,7 +26,9 @@ class DeviceShare {
         accumulator_(accumulator_size(workload.precision)),
         loss_tile_(model::usual_loss_tile(workload.gpu)),
         tokens_(group_tokens(workload, layout) / layout.mesh.tensor),
-        key_copies_(key_copies(workload, layout)) {}
+        key_copies_(key_copies(workload, layout)),
+        vocab_(workload.model.shape.vocab),
+        habits_(workload.habits) {}
 
   RecordSize record(double layers) const {
     const double share = layout_.recomputed;
@@ -55,15 +57,20 @@ class DeviceShare {
     return as_double(split.kept_tokens() * split.kept_heads(heads)) / as_double(heads);
   }
 
+  // All logits of a micro-batch, as some trainers hold them; else 0.
+  double whole_logits(const DeviceLoad& load) const {
+    return load.last ? habits_.logit_bytes * tokens_ * as_double(vocab_) : 0.0;
+  }
+
   // Hidden-state gradients of one micro-batch on the last device, and the logits of a tile in the weight
   // type, which their gradient overwrites (two tiles under vocabulary parallelism, where one is gathered
   // while the next is computed).
-  double logits(const DeviceLoad& load, std::int64_t vocab) const {
+  double tiled_logits(const DeviceLoad& load) const {
     const bool parallel = layout_.vocabulary_parallel;
     if (!load.last && !parallel) return 0.0;
     const double shards = layout_.mesh.tensor * (parallel ? layout_.mesh.pipeline : 1);
     const double rows = std::min((parallel ? 2 : 1) * as_double(loss_tile_), tokens_ * layout_.mesh.tensor);
-    const double tiles = rows * as_double(vocab * element_) / shards;
+    const double tiles = rows * as_double(vocab_ * element_) / shards;
     return tiles + (load.last ? hidden() * layout_.slices : 0.0);
   }
 
@@ -107,21 +114,25 @@ class DeviceShare {
   const Tokens loss_tile_;
   const double tokens_;      // of one slice on one device, b·s/(n·t·c)
   const double key_copies_;  // copies of keys and values among context ranks
+  const std::int64_t vocab_;
+  const MemoryHabits habits_;
 };
 
 // Fully sharded data parallelism as in PyTorch: shards f32 weights, gradients and moments, experts over the
-// ranks that hold the same ones. The weights of two layers, or of all if they stay, are gathered in the
-// training precision. A pipeline accumulates unsharded f32 gradients until the last micro-batch.
-void share_weights(const Workload& workload, const Layout& layout, const model::LocalParameters& parameters,
-                   double rotation, model::MemoryPeaks& memory) {
+// ranks that hold the same ones. The weights of two units, or of all if they stay, are gathered in the
+// training precision; a unit is a layer or an embedding matrix. A pipeline accumulates unsharded f32
+// gradients until the last micro-batch.
+void share_weights(const Workload& workload, const Layout& layout, const DeviceLoad& load,
+                   const model::LocalParameters& parameters, double rotation, model::MemoryPeaks& memory) {
   const double element = as_double(element_size(workload.precision)),
                master = as_double(accumulator_size(workload.precision));
   const double shard = stepped_parameters(layout, parameters);
   const double layer = parameters_on_device(workload, layout, 1, 0).total();
-  const double whole = parameters.total();
-  const double gathered = layout.sharded.regathers ? std::min(whole, 2 * layer) : whole;
+  const double matrix = parameters_on_device(workload, layout, 0, std::min(load.embeddings, 1.0)).total();
+  const double unit = std::max(layer, matrix), whole = parameters.total();
+  const double gathered = layout.sharded.regathers ? std::min(whole, layer + unit) : whole;
   memory.weights = rounded(shard * master + gathered * element + rotation);
-  memory.gradients = rounded((shard + (layout.mesh.pipeline > 1 ? whole : layer)) * master);
+  memory.gradients = rounded((shard + (layout.mesh.pipeline > 1 ? whole : unit)) * master);
   memory.optimizer = rounded(2 * shard * master);
 }
 
@@ -165,15 +176,16 @@ Bytes temporary_bytes(const Workload& workload, const Layout& layout) {
   const model::KernelSetting kernels = run::Machine{}.kernels(workload.precision, 1);
   model::Shape shape = workload.model.shape;
   if (has_gelu(workload)) shape.ffn = 2 * shape.ffn / 3;  // SwiGLU MLP of the same size
-  const sim::RunBytes bytes({.shape = shape,
-                             .mesh = layout.mesh,
-                             .layers = {one, one, one},
-                             .slices = {model::cut_into_slices(workload.seq_len, layout.slices)},
-                             .sequences = layout.micro_batch,
-                             .precision = workload.precision,
-                             .keep = {sliced ? layout.keep.with(model::SavedTensor::KeyValue) : layout.keep},
-                             .context = average_slice(workload, layout).context,
-                             .kernels = workload.gpu ? model::on_gpu(kernels) : kernels});
+  const sim::RunBytes bytes(
+      {.shape = shape,
+       .mesh = layout.mesh,
+       .layers = {one, one, one},
+       .slices = {model::cut_into_slices(workload.seq_len, layout.slices)},
+       .sequences = layout.micro_batch,
+       .precision = workload.precision,
+       .keep = {sliced ? layout.keep.with(model::SavedTensor::KeyValue) : layout.keep},
+       .context = average_slice(workload, layout).context,
+       .kernels = workload.gpu ? model::on_gpu(kernels, workload.habits.repeatable_attention) : kernels});
   const auto kind =
       splits_backward(layout.schedule) ? schedule::OpKind::BackwardInput : schedule::OpKind::Backward;
   return bytes.action(0, {.key = schedule::make_key(1, 0, layout.slices - 1), .kind = kind}).growth;
@@ -197,14 +209,19 @@ model::MemoryPeaks device_memory(const Workload& workload, const Layout& layout,
   memory.gradients = rounded(gradient_bytes(parameters, workload.precision) + own_gradient);
   const model::LocalParameters stepped{.dense = stepped_parameters(layout, parameters)};
   memory.optimizer = rounded(optimizer_bytes(stepped, mesh::Mesh{}, workload.precision));
-  if (layout.sharded.on) share_weights(workload, layout, parameters, rotation, memory);
+  if (layout.sharded.on) share_weights(workload, layout, load, parameters, rotation, memory);
   memory.activations = rounded(load.records * record.total() - gone - buffers);
   memory.copies = rounded(buffers);
   memory.host = rounded(gone > 0 ? layout.offload * load.records * record.leaving : 0.0);
   memory.weight_records = rounded(share.weight_records(load, layers));
   memory.kv_gradients = rounded(share.kv_gradients(load, layers));
-  memory.logits = rounded(share.logits(load, shape.vocab));
-  memory.transient = load.temporary;
+  if (workload.habits.logit_bytes > 0) {  // they are gone when layers go backward
+    memory.logits = rounded(share.whole_logits(load));
+    memory.transient = std::max<Bytes>(load.temporary - memory.logits, 0);
+  } else {
+    memory.logits = rounded(share.tiled_logits(load));
+    memory.transient = load.temporary;
+  }
   memory.transfers = rounded((load.queued + 2.0) * share.hidden());
   return memory;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Closed form of one pipeline device's memory in our own runs, by category: plain arithmetic without
-// allocation, fast enough for searches over millions of candidates.
+// Closed form of one pipeline device's memory, by category, in our own runs and, with a workload's habits, in
+// those of other trainers: plain arithmetic without allocation, fast enough for searches over millions of
+// candidates.
 #pragma once
 
 #include "model/memory/table.h"

@@ -12,6 +12,7 @@
 #include "base/whole.h"
 #include "schedule/generators/generator.h"
 #include "schedule/generators/slimpipe.h"
+#include "schedule/patterns/rounds.h"
 
 namespace penstock::plan {
 namespace {
@@ -37,18 +38,16 @@ struct Form {
   double (*trips)(const Letters&) = nullptr;  // devices passed while all wait, each way; null: none
 };
 
-// Number of rounds of at least p slices each; one round if there are fewer slices.
-int rounds(const PipelineShape& shape) {
-  const int least = ceil_div(shape.devices, shape.slices);
-  return std::max(1, shape.micro_batches / least);
-}
+schedule::Rounds rounds_of(const PipelineShape& shape) { return {ceil_div(shape.devices, shape.slices)}; }
 
-bool has_equal_rounds(const PipelineShape& shape) { return shape.micro_batches % rounds(shape) == 0; }
+bool has_equal_rounds(const PipelineShape& shape) { return rounds_of(shape).equal(shape.micro_batches); }
 
 int turn_of_group(const PipelineShape& of) {
   return of.group > 0 ? of.group : schedule::slice_group(of.slices, of.devices, of.chunks);
 }
-int turn_of_round(const PipelineShape& of) { return of.micro_batches / rounds(of) * of.slices; }
+int turn_of_round(const PipelineShape& of) {
+  return of.micro_batches / rounds_of(of).count(of.micro_batches) * of.slices;
+}
 int turn_of_step(const PipelineShape& of) { return of.micro_batches * of.slices; }
 
 double everything(const Letters& x) { return x.m * x.n * x.v; }

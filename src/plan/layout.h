@@ -14,6 +14,13 @@
 
 namespace penstock::plan {
 
+// What a trainer's code holds in memory where trainers differ; our own by default.
+struct MemoryHabits {
+  double logit_bytes = 0;            // per logit of a micro-batch while its loss is computed; 0: tile by tile
+  bool repeatable_attention = true;  // on GPUs, gradients of attention are sums in a fixed order
+  bool two_tied_gradients = true;    // of the embedding as input and as output, where one device has both
+};
+
 struct Workload {
   Model model;
   Tokens seq_len = 0;
@@ -22,6 +29,7 @@ struct Workload {
   bool gpu = false;        // else it runs on a CPU
   double expert_load = 1;  // rows of the busiest expert rank over the mean
   double seen = 1;         // fraction of causal attention that documents or windows leave
+  MemoryHabits habits;
 };
 
 using schedule::ExchangeMode;

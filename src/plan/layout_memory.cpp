@@ -31,7 +31,8 @@ DeviceLoad device_load(const Workload& workload, const Layout& layout, int rank,
   DeviceLoad load;
   load.layers = static_cast<double>(device_layers(workload, layout, rank));
   load.embeddings = embeddings_on(workload, layout, rank);
-  if (workload.model.shape.tied_embeddings && (p == 1 || layout.vocabulary_parallel))
+  if (workload.model.shape.tied_embeddings && workload.habits.two_tied_gradients &&
+      (p == 1 || layout.vocabulary_parallel))
     load.tied_gradients = 1.0 / p;
   load.last = rank == last;
   const HeldRecords held = held_at_peak(layout.schedule, shape, rank);

@@ -34,13 +34,19 @@ void find_from(const std::filesystem::path& folder, PlanOptions::ClusterKeys& cl
 
 }  // namespace
 
+bool is_model_path(const std::string& model) {
+  std::error_code error;
+  return std::filesystem::exists(model, error) || model.find('/') != std::string::npos ||
+         model.ends_with(".json");
+}
+
 std::vector<std::string> overrides_of(const QuestionFlags& flags) {
   std::vector<std::string> words;
   std::error_code error;
-  if (!flags.model.empty() && std::filesystem::exists(flags.model, error)) {
+  if (is_model_path(flags.model)) {
+    if (!std::filesystem::exists(flags.model, error))
+      throw InputError("--model " + printable(flags.model, 500) + ": there is no such file or folder");
     words = keys_of_model(flags.model);
-  } else if (flags.model.find('/') != std::string::npos) {
-    throw InputError("--model " + printable(flags.model, 500) + ": there is no such file or folder");
   } else if (!flags.model.empty()) {
     words.push_back("--model.name=" + flags.model);
   }
@@ -63,7 +69,10 @@ Question settled(PlanOptions options, const std::string& beside) {
   const Trainer* trainer = find_trainer(question.options.cluster.engine);
   const std::string engine = trainer ? std::string(trainer->engine) : question.options.cluster.engine;
   question.cluster = cluster_of(question.options, file.hardware, read_engine(engine, beside).engine);
-  if (trainer) set_trainer(question.cluster, *trainer);
+  if (trainer) {
+    set_trainer(question.cluster, *trainer);
+    question.workload.habits = trainer->habits;
+  }
   question.workload.precision = model::parse_precision(file.hardware.device.peak);
   question.workload.gpu = file.hardware.device.backend == "cuda";
   question.assumed = std::move(file.assumed);

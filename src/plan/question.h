@@ -27,6 +27,9 @@ struct QuestionFlags {
   friend bool operator==(const QuestionFlags&, const QuestionFlags&) = default;
 };
 
+// Whether --model names a config.json or its folder, not a known model.
+bool is_model_path(const std::string& model);
+
 // The flags as overrides, "--cluster.gpus=64".
 std::vector<std::string> overrides_of(const QuestionFlags& flags);
 

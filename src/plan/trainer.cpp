@@ -12,6 +12,14 @@ namespace {
 
 using model::Policy;
 
+// Logits, per number. Megatron-LM: in bf16, in f32, which the softmax and the gradient overwrite, and the
+// gradient in bf16. torch.nn.functional.cross_entropy of logits cast to f32: three arrays in f32 at the
+// beginning of its backward. Attention is FlashAttention's or cuDNN's, which sum in any order.
+constexpr MemoryHabits kOfMegatron{
+    .logit_bytes = 8, .repeatable_attention = false, .two_tied_gradients = false};
+constexpr MemoryHabits kOfTorch{
+    .logit_bytes = 12, .repeatable_attention = false, .two_tied_gradients = false};
+
 const Trainer kTrainers[] = {
     // Megatron asserts more than two pipeline ranks for interleaving.
     {.name = "megatron",
@@ -20,7 +28,8 @@ const Trainer kTrainers[] = {
      .schedules = {ScheduleKind::OneFOneB, ScheduleKind::Interleaved},
      .policies = {Policy::None, Policy::Full},
      .least_looped_devices = 3,
-     .experts_within_replicas = true},
+     .experts_within_replicas = true,
+     .habits = kOfMegatron},
     {.name = "torchtitan",
      .engine = "fsdp2",
      .version = "torchtitan 0.2.2 (torchtitan/config/job_config.py)",
@@ -31,7 +40,8 @@ const Trainer kTrainers[] = {
      .needs_replicas = true,
      .pairs_tokens = true,
      .pipelines_head_norms = false,
-     .cuts_experts = false}};
+     .cuts_experts = false,
+     .habits = kOfTorch}};
 
 template <class Value>
 std::string names_of(const std::vector<Value>& values) {

@@ -25,6 +25,7 @@ struct Trainer {
   bool pipelines_head_norms = true;  // supports pipelines for models with per-head norms (Qwen3)
   bool cuts_experts = true;          // tensor ranks split experts; else each is whole on a rank
   bool experts_within_replicas = false;  // expert ranks are data and context ranks, not tensor ranks
+  MemoryHabits habits;
 };
 
 // Plans for these trainers have no slices, offloading, vocabulary parallelism or context exchange. Stages

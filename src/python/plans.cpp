@@ -5,8 +5,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <filesystem>
-
 #include "base/error.h"
 #include "model/slices.h"
 #include "plan/answer.h"
@@ -75,10 +73,7 @@ struct MachineWork {
 };
 
 model::Shape shape_of(const std::string& model) {
-  std::error_code error;  // as plan::overrides_of
-  const bool is_path = std::filesystem::exists(model, error) || model.find('/') != std::string::npos ||
-                       model.ends_with(".json");
-  return is_path ? run::read_model_sizes(model) : plan::find_model(model).shape;
+  return plan::is_model_path(model) ? run::read_model_sizes(model) : plan::find_model(model).shape;
 }
 
 // Makes error messages name the Python argument.

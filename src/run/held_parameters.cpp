@@ -86,12 +86,12 @@ HeldParameters times(const HeldParameters& one, std::int64_t count) {
 }
 
 HeldParameters matrix_of(const Run& run, const OwnShares& own) {
-  return held(run, {"model.embed_tokens.weight", {run.shape().vocab, run.shape().hidden}}, own);
+  return held(run, {model::kEmbeddingName, {run.shape().vocab, run.shape().hidden}}, own);
 }
 
 HeldParameters norm_of(const Run& run, int stage, const OwnShares& own) {
   if (stage + 1 < run.stages()) return {};
-  return held(run, {"model.norm.weight", {run.shape().hidden}}, own);
+  return held(run, {model::kFinalNormName, {run.shape().hidden}}, own);
 }
 
 HeldParameters stage_of(const Run& run, int stage, const OwnShares& own) {

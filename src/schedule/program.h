@@ -120,7 +120,7 @@ enum class Channel : std::uint8_t {
   ExchangeReply,
   Replicas
 };
-inline constexpr int kChannels = 9;
+inline constexpr int kChannels = static_cast<int>(Channel::Replicas) + 1;
 
 // The channel of a send or receive.
 inline Channel channel_of(OpKind kind) {

@@ -10,6 +10,7 @@ std::string line_of_skipped(std::int64_t step, const StepReport& report) {
 }
 
 std::string line_of_giving_up(std::int64_t step, const std::string& checkpoint) {
+  static_assert(kMostSkippedInARow == 3);
   return "three steps in a row had a loss or gradient that is not finite, the last at step " +
          std::to_string(step) + "; a smaller train.lr may help; " +
          (checkpoint.empty() ? "no checkpoint was written before"

@@ -18,11 +18,11 @@ void require_whole_steps(const run::Run& run) {
     std::set<int> gone_back;
     for (const schedule::Op& op : list.ops) {
       if (schedule::is_backward(op.kind)) gone_back.insert(op.key.stage);
-      require(
-          op.kind != schedule::OpKind::Forward || !gone_back.contains(op.key.stage),
+      if (op.kind != schedule::OpKind::Forward || !gone_back.contains(op.key.stage)) continue;
+      throw InputError(
           "moe.balance_over = \"step\" needs all forwards of a step before its first backward, as gpipe or "
           "breadth-first have them; " +
-              run::name_of_schedule(run.options) + " does not: use moe.balance_over = \"micro_batch\"");
+          run::name_of_schedule(run.options) + " does not: use moe.balance_over = \"micro_batch\"");
     }
   }
 }

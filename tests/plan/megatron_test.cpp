@@ -260,6 +260,18 @@ TEST(Megatron, WithoutSequenceParallelismTensorRanksHoldWholeHiddenStates) {
   EXPECT_NE(std::ranges::find(changes, "--sequence-parallel", &Change::text), changes.end());
 }
 
+// One expert rank holds all experts of its layers, two hold half.
+TEST(Megatron, MoreExpertRanksAreProposed) {
+  const Read one =
+      read_arguments(kFull + "uniform --recompute-num-layers 1 --num-experts 4 --moe-grouped-gemm");
+  ASSERT_FALSE(one.candidate.memory.fits);
+  const std::vector<Change> changes = nearest_changes(one.job(), one.candidate, 30);
+  ASSERT_FALSE(changes.empty());
+  EXPECT_TRUE(std::ranges::any_of(changes, [](const Change& change) {
+    return change.text.find("--expert-model-parallel-size") != std::string::npos;
+  }));
+}
+
 TEST(Megatron, ExpertsOneAfterAnotherTakeLonger) {
   const std::string experts = kShared + "--num-experts 8 --expert-model-parallel-size 2 --moe-router-topk 2 ";
   EXPECT_GT(read_arguments(experts).candidate.step(),

@@ -266,11 +266,13 @@ TEST(Trainers, SharedStatesTakeSixteenBytesAParameterOverAllDevices) {
     adapt(question.cluster, layout);
     const model::MemoryPeaks memory = layout_memory(question.workload, layout).front();
     EXPECT_NEAR(static_cast<double>(memory.optimizer) * kAskedGpus / parameters, 8, 0.1) << replicas;
-    // f32 weights and gradients as well; two layers' gathered weights and one layer's gradients come on top.
-    const double layer =
-        static_cast<double>(model::layer_parameters(question.workload.model.shape)) / layout.mesh.tensor;
+    // f32 weights and gradients as well; the gathered weights of a layer and of the output matrix, which is
+    // the largest unit, and its gradients come on top.
+    const model::Shape& shape = question.workload.model.shape;
+    const double layer = static_cast<double>(model::layer_parameters(shape)) / layout.mesh.tensor;
+    const double output = static_cast<double>(shape.vocab * shape.hidden) / layout.mesh.tensor;
     EXPECT_NEAR(static_cast<double>(memory.weights + memory.gradients) - 8 * parameters / kAskedGpus,
-                (2 * 2 + 4) * layer, 0.02 * 8 * layer)
+                2 * (layer + output) + 4 * output, 0.02 * 8 * layer)
         << replicas;
   }
 }

@@ -30,6 +30,16 @@ TEST(OptionsTable, AllowsItsOwnDefaults) {
   EXPECT_NO_THROW(files::read_toml(print_toml(table), "defaults", table));
 }
 
+TEST(OptionsTable, LeavesOutWhatFollowsFromOthersUntilItIsGiven) {
+  Options options;
+  const OptionTable table = describe(options);
+  for (const Option& option : table) {
+    if (!option.shown_default.empty()) EXPECT_FALSE(is_given(option)) << option.name();
+  }
+  options.schedule.transfer = 0.5;
+  EXPECT_TRUE(is_given(find_option(table, "schedule", "transfer", "test")));
+}
+
 TEST(OptionsTable, PrintsHelpWithDefaultsAndLimits) {
   const std::string help = options_help();
   EXPECT_NE(help.find("[train]\n  steps = 100 "), std::string::npos) << help;

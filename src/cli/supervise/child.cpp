@@ -152,7 +152,10 @@ int copy_complaints(int from, int child, Complaints& complaints) {
       complaints.read(text);
       open = count > 0;
     }
-    if (!ended) ended = waitpid(child, &status, WNOHANG) == child;
+    if (!ended && waitpid(child, &status, WNOHANG) == child) {
+      pass_on_to(0);  // its number may be another process's soon
+      ended = true;
+    }
     if (!ended) late.look(complaints.failed_at());
     if (ended && found == 0) break;  // other holders of the pipe are silent
   }

@@ -26,9 +26,9 @@ void LossMask::read(std::int64_t first, std::span<char> in_loss) const {
   const std::string_view bytes = file_->text().substr(static_cast<std::size_t>(first), in_loss.size());
   std::ranges::copy(bytes, in_loss.begin());
   const auto wrong = std::ranges::find_if(bytes, [](char byte) { return byte != 0 && byte != 1; });
-  require(wrong == bytes.end(), printable(path_, 500) + ": byte " +
-                                    std::to_string(first + (wrong - bytes.begin())) + " is " +
-                                    std::to_string(static_cast<unsigned char>(*wrong)) + "; expected 0 or 1");
+  if (wrong == bytes.end()) return;
+  throw InputError(printable(path_, 500) + ": byte " + std::to_string(first + (wrong - bytes.begin())) +
+                   " is " + std::to_string(static_cast<unsigned char>(*wrong)) + "; expected 0 or 1");
 }
 
 void LossMaskWriter::add(std::string_view in_loss) {

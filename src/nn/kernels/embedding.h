@@ -19,4 +19,10 @@ void embed_held(at::Tensor& result, const at::Tensor& table, const mesh::Shard& 
 void accumulate_held_embedding_gradient(at::Tensor& grad_table, const mesh::Shard& shard,
                                         const at::Tensor& grad, const at::Tensor& tokens);
 
+// Implemented in cpu/ and cuda/: embed_held() and its gradient for checked arguments.
+void take_rows(at::Tensor& result, const at::Tensor& table, const mesh::Shard& shard,
+               const at::Tensor& tokens);
+void add_rows_of_tokens(at::Tensor& grad_table, const mesh::Shard& shard, const at::Tensor& grad,
+                        const at::Tensor& tokens);
+
 }  // namespace penstock::nn::kernels

@@ -14,9 +14,9 @@ namespace penstock::nn {
 at::ScalarType compute_type(model::Precision precision);
 
 inline constexpr double kInitialDeviation = 0.02;
-inline constexpr const char* kEmbeddingName = "model.embed_tokens.weight";
-inline constexpr const char* kFinalNormName = "model.norm.weight";
-inline constexpr const char* kOutputName = "lm_head.weight";
+using model::kEmbeddingName;
+using model::kFinalNormName;
+using model::kOutputName;
 
 class ParameterMaker {
  public:

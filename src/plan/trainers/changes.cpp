@@ -73,8 +73,17 @@ class Neighbours {
       add([&](Layout& other) { other.mesh.*size *= 2; });
       if (layout_.mesh.*size % 2 == 0) add([&](Layout& other) { other.mesh.*size /= 2; });
     }
+    if (question_.workload.model.shape.experts > 1) add_expert_ranks();
     add([](Layout& other) { other.micro_batch *= 2; });
     if (layout_.micro_batch % 2 == 0) add([](Layout& other) { other.micro_batch /= 2; });
+  }
+
+  // All divisors: few more, and sizes between may not fit.
+  void add_expert_ranks() {
+    const std::int64_t experts = question_.workload.model.shape.experts;
+    for (int ranks = 1; ranks <= std::min(experts, question_.cluster.gpus); ++ranks) {
+      if (experts % ranks == 0) add([&](Layout& other) { other.mesh.expert = ranks; });
+    }
   }
 
   void add_recomputations() {

@@ -13,13 +13,6 @@ namespace penstock::schedule {
 
 namespace {
 
-struct Rounds {
-  int least;  // minimum number of micro-batches with p units
-
-  int count(int micro_batches) const { return std::max(1, micro_batches / least); }
-  bool equal(int micro_batches) const { return micro_batches % count(micro_batches) == 0; }
-};
-
 std::vector<int> round_sizes(const Request& request, std::string_view schedule) {
   const int m = request.micro_batches(), p = request.devices;
   const int fewest_slices = *std::min_element(request.slices.begin(), request.slices.end());

@@ -2,9 +2,10 @@
 #include "train/checkpoint/layout.h"
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
+#include <map>
 
 #include "base/text.h"
+#include "files/model_weights.h"
 
 namespace penstock::train {
 namespace {
@@ -20,7 +21,7 @@ std::string padded(std::int64_t number, int digits) {
 // The embedding is part 0, layer k is part k + 1, the final norm and output matrix are the last part.
 std::int64_t part_of(const std::string& parameter, const model::Shape& shape) {
   constexpr std::string_view layers = "model.layers.";
-  if (!parameter.starts_with(layers)) return parameter.starts_with("model.embed") ? 0 : shape.layers + 1;
+  if (!parameter.starts_with(layers)) return parameter == model::kEmbeddingName ? 0 : shape.layers + 1;
   const std::string_view rest = std::string_view(parameter).substr(layers.size());
   return *parse_integer(rest.substr(0, rest.find('.'))) + 1;
 }
@@ -53,14 +54,13 @@ std::vector<CheckpointFile> checkpoint_files(const model::Shape& shape) {
 bool has_weights(std::string_view file) { return file.starts_with(kWeightsPart); }
 
 std::string weight_index(const std::vector<CheckpointFile>& files) {
-  nlohmann::ordered_json index{{"metadata", nlohmann::ordered_json::object()},
-                               {"weight_map", nlohmann::ordered_json::object()}};
+  std::map<std::string, std::string> file_of;
   for (const CheckpointFile& file : files) {
     for (const CheckpointTensor& tensor : file.tensors) {
-      if (tensor.kept == Kept::Weight) index["weight_map"][tensor.name] = file.name;
+      if (tensor.kept == Kept::Weight) file_of[tensor.name] = file.name;
     }
   }
-  return index.dump(2) + "\n";
+  return files::print_weight_map(file_of, {});
 }
 
 std::string checkpoint_name(std::int64_t step) { return "step-" + padded(step, 6); }

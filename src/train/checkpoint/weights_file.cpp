@@ -71,7 +71,7 @@ files::ElementType element_type(const at::Tensor& tensor) {
 }
 
 std::string stored_name(const nn::Parameter& parameter) {
-  return parameter.tied ? "model.embed_tokens.weight" : parameter.name;
+  return parameter.tied ? model::kEmbeddingName : parameter.name;
 }
 
 void read_part(const files::StoredTensor* stored, const std::string& name, const std::string& path,

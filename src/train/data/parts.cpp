@@ -19,10 +19,10 @@ void require_whole(const Named& named, std::int64_t begin, std::span<const std::
                    Tokens longest) {
   for (std::size_t document = 0; document < ends.size(); ++document) {
     const std::int64_t length = ends[document] - (document == 0 ? begin : ends[document - 1]);
-    require(length <= longest,
-            named.name + ": the document at token " + text(ends[document] - length) + " has " + text(length) +
-                " tokens, more than data.seq_len = " + text(longest) +
-                ", and data.long_documents = \"refuse\": use \"split\"" + ", or a greater data.seq_len");
+    if (length <= longest) continue;
+    throw InputError(named.name + ": the document at token " + text(ends[document] - length) + " has " +
+                     text(length) + " tokens, more than data.seq_len = " + text(longest) +
+                     ", and data.long_documents = \"refuse\": use \"split\", or a greater data.seq_len");
   }
 }
 

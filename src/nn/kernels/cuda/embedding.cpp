@@ -1,28 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/kernels/embedding.h"
 
-#include <ATen/ops/empty.h>
 #include <ATen/ops/sort.h>
 
 #include "nn/kernels/cuda/rows/embedding.h"
 #include "nn/kernels/cuda/tensors.h"
-#include "nn/kernels/work.h"
 
 namespace penstock::nn::kernels {
 
 using namespace cuda;
 
-at::Tensor embed(const at::Tensor& table, const at::Tensor& tokens) {
-  at::Tensor result = at::empty({tokens.numel(), table.size(1)}, table.options());
-  embed_held(result, table, mesh::padded_block(table.size(0), 1, 0), tokens);
-  return result;
-}
-
-void embed_held(at::Tensor& result, const at::Tensor& table, const mesh::Shard& shard,
-                const at::Tensor& tokens) {
-  PENSTOCK_CHECK(table.is_contiguous() && tokens.is_contiguous() && result.is_contiguous(),
-                 "kernels read contiguous rows");
-  const KernelTimer timer(Kernel::Embedding, memory_work(result));
+void take_rows(at::Tensor& result, const at::Tensor& table, const mesh::Shard& shard,
+               const at::Tensor& tokens) {
   for_element_type(table.scalar_type(), [&](auto element) {
     using Element = decltype(element);
     with_packs<Element>({table, result}, [&](auto width) {
@@ -33,10 +22,8 @@ void embed_held(at::Tensor& result, const at::Tensor& table, const mesh::Shard& 
   });
 }
 
-void accumulate_held_embedding_gradient(at::Tensor& grad_table, const mesh::Shard& shard,
-                                        const at::Tensor& grad, const at::Tensor& tokens) {
-  const KernelTimer timer(Kernel::EmbeddingBackward, memory_work(grad));
-  PENSTOCK_CHECK(grad.is_contiguous() && tokens.is_contiguous(), "kernels read contiguous rows");
+void add_rows_of_tokens(at::Tensor& grad_table, const mesh::Shard& shard, const at::Tensor& grad,
+                        const at::Tensor& tokens) {
   const auto [sorted, places] = at::sort(tokens.view({-1}), /*stable=*/true, 0, /*descending=*/false);
   for_element_type(grad.scalar_type(), [&](auto element) {
     using Element = decltype(element);
