@@ -215,6 +215,13 @@ TEST(Megatron, ArgumentsWithAChangeAreExplainedAsItSays) {
   EXPECT_GT(applied_changes, 50);
 }
 
+TEST(Megatron, WordsThatTheTrainerDoesNotHaveAreRefused) {
+  for (const char* word : {"--position-embedding-type roope", "--normalization Foo"}) {
+    const std::string said = failure<InputError>([&] { read_arguments(kShared + word); });
+    EXPECT_TRUE(said.starts_with(std::string(word) + " is not predicted; expected ")) << said;
+  }
+}
+
 TEST(Megatron, QuotesAreThoseOfAShell) {
   const Read plain = read_arguments(kFull + "uniform");
   const Read quoted = read_arguments(

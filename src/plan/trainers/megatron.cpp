@@ -24,6 +24,9 @@ void require_one_of(const std::string& name, const std::string& value,
 void require_predicted_arguments(const MegatronArguments& given) {
   require(given.has("--bf16") || given.has("--fp16"),
           "--bf16 is missing: Megatron-LM trains in f32 without it, which is not predicted");
+  require_one_of("--position-embedding-type", given.word("--position-embedding-type", "learned_absolute"),
+                 {"learned_absolute", "rope", "yarn", "mrope", "relative", "none"});
+  require_one_of("--normalization", given.word("--normalization", "LayerNorm"), {"LayerNorm", "RMSNorm"});
   require_one_of("--optimizer", given.word("--optimizer", "adam"), {"adam"});
   require_one_of("--transformer-impl", given.word("--transformer-impl", "transformer_engine"),
                  {"transformer_engine"});
@@ -37,11 +40,12 @@ Words not_counted(const MegatronArguments& given) {
       told.push_back(std::string(name) + " " + given.word(name, "0.1") +
                      (given.has(name) ? "" : " (its default)") + ": masks of dropout; predicted with 0");
   }
-  if (given.word("--position-embedding-type", "learned_absolute") != "rope" &&
-      !given.has("--use-rotary-position-embeddings"))
-    told.push_back("--position-embedding-type learned_absolute" +
-                   std::string(given.has("--position-embedding-type") ? "" : " (its default)") +
-                   ": a table of positions; predicted with rope");
+  const std::string positions = given.word("--position-embedding-type", "learned_absolute");
+  if (positions != "rope" && !given.has("--use-rotary-position-embeddings"))
+    told.push_back("--position-embedding-type " + positions +
+                   (given.has("--position-embedding-type") ? "" : " (its default)") +
+                   (positions == "learned_absolute" ? ": a table of positions" : "") +
+                   "; predicted with rope");
   if (!given.has("--disable-bias-linear"))
     told.push_back("without --disable-bias-linear: biases of the products; predicted without");
   if (const std::string norm = given.word("--normalization", "LayerNorm"); norm != "RMSNorm")
