@@ -42,7 +42,7 @@ void add_call(std::vector<Call>& calls, const Documents& documents, const HeldRu
 
 // Calls for the slice's own keys. A run is at `place` in the whole slice and at `held` in the rank's own.
 std::vector<Call> own_calls(const ContextGroup& context, const SlicePlace& slice, std::int64_t whole_tokens) {
-  const ContextGroup::Runs runs = context.runs(whole_tokens);
+  const TokenRuns runs = context.runs(whole_tokens);
   const std::int64_t length = runs.length, begin = context.slice_begin(slice);
   std::vector<Call> calls;
   const auto in_whole = [&](std::int64_t first, std::int64_t count) {
@@ -65,8 +65,7 @@ std::vector<Call> own_calls(const ContextGroup& context, const SlicePlace& slice
 }
 
 // Splits the tokens [begin, begin + length) of a tensor into runs that are consecutive in the sequence.
-std::vector<HeldRun> runs_of_part(const ContextGroup::Runs& runs, const SlicePart& part,
-                                  std::int64_t slice_begin) {
+std::vector<HeldRun> runs_of_part(const TokenRuns& runs, const SlicePart& part, std::int64_t slice_begin) {
   std::vector<HeldRun> parts;
   const std::int64_t end = part.begin + part.length;
   const auto add = [&](std::int64_t held, std::int64_t place) {

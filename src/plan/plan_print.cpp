@@ -150,6 +150,10 @@ std::string print_plan(const Plan& plan) {
   text += "\n" + std::to_string(result.candidates) + " candidates, " + std::to_string(result.judged()) +
           " judged by memory, " + std::to_string(result.fitting()) + " fit and are timed; " +
           number(result.seconds, 3) + " s, " + number(per_second(result.judged(), result), 0) + " judged/s\n";
+  if (plan.cluster.trainer)
+    text +=
+        "Not searched: recomputation of some layers or products, and other sharding of states; penstock "
+        "explain tries them on a configuration that --export has written.\n";
   return text;
 }
 

@@ -2,6 +2,7 @@
 #include "train/kept_steps.h"
 
 #include "train/record/gather_events.h"
+#include "train/record/gather_lists.h"
 
 namespace penstock::train {
 namespace {
@@ -23,9 +24,8 @@ std::vector<run::StepTimeline> KeptSteps::timelines(Trainer& trainer, const run:
   std::vector<run::StepTimeline> timelines;
   for (const Step& step : steps_)
     timelines.push_back({step.number, gather_events(program, step.events, step.exchanges, pipeline),
-                         gather_memory(program, step.memory, pipeline),
-                         gather_processor_seconds(program, step.processor_seconds, pipeline),
-                         gather_rank_events(program, step.events, run.mesh, world)});
+                         gather_lists(step.memory, pipeline), gather_lists(step.processor_seconds, pipeline),
+                         gather_rank_events(step.events, run.mesh, world)});
   return timelines;
 }
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "failure.h"
 #include "plan/answer.h"
+#include "plan/plan_print.h"
 #include "plan/trainers/changes.h"
 #include "plan/trainers/explain.h"
 #include "plan/trainers/megatron.h"
@@ -306,6 +307,13 @@ TEST(Trainers, AConfigurationOfTodayIsExplained) {
   EXPECT_TRUE(explained.fits);
   for (const char* part : {"matrix products", "what limits it", "what would help", "device 0"})
     EXPECT_NE(explained.text.find(part), std::string::npos) << part;
+}
+
+TEST(Trainers, APlanTellsWhatItsSearchLeavesOut) {
+  const std::string left_out = "Not searched: ";
+  EXPECT_NE(print_plan(answer(question_of("torchtitan"))).find(left_out), std::string::npos);
+  EXPECT_EQ(print_plan(answer(question_of("penstock", {"--search.simulate=0"}))).find(left_out),
+            std::string::npos);
 }
 
 TEST(Trainers, WhatATrainerHasNotIsRefusedByName) {

@@ -34,7 +34,7 @@ TEST(OptionsTable, LeavesOutWhatFollowsFromOthersUntilItIsGiven) {
   Options options;
   const OptionTable table = describe(options);
   for (const Option& option : table) {
-    if (!option.shown_default.empty()) EXPECT_FALSE(is_given(option)) << option.name();
+    EXPECT_TRUE(option.shown_default.empty() || !is_given(option)) << option.name();
   }
   options.schedule.transfer = 0.5;
   EXPECT_TRUE(is_given(find_option(table, "schedule", "transfer", "test")));

@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <iostream>
 
 #include "base/clock.h"
@@ -13,16 +12,7 @@
 namespace penstock::cli {
 namespace {
 
-constexpr Seconds kRedraw = 0.1, kPlainInterval = 10;
-constexpr int kShortestBar = 10, kLongestBar = 42;
-
-std::string bar(double share, int width) {
-  const int filled = std::clamp(static_cast<int>(share * (width - 2)), 0, width - 2);
-  std::string cells(static_cast<std::size_t>(filled), '=');
-  if (filled > 0 && filled < width - 2) cells.back() = '>';
-  cells.resize(static_cast<std::size_t>(width - 2), ' ');
-  return "[" + cells + "]  ";
-}
+constexpr Seconds kPlainInterval = 10;
 
 }  // namespace
 
@@ -33,8 +23,7 @@ std::string byte_progress_line(Bytes done, Bytes total, Seconds elapsed, int wid
       print_bytes(done) + " of " + print_bytes(total) + "  " + print_bytes(static_cast<Bytes>(rate)) + "/s";
   if (rate > 0 && done < total)
     line += "  " + print_seconds(static_cast<double>(total - done) / rate) + " left";
-  const int room = std::min(kLongestBar, width - static_cast<int>(line.size()) - 2);
-  return room >= kShortestBar ? bar(share, room) + line : line;
+  return train::with_bar(share, line, width);
 }
 
 ByteProgress::ByteProgress(Bytes total)
@@ -44,7 +33,7 @@ void ByteProgress::add(Bytes done) {
   allow_interruption();
   done_ += done;
   const Seconds now = steady_seconds();
-  if (now - drawn_ >= (terminal_ ? kRedraw : kPlainInterval)) draw(now);
+  if (now - drawn_ >= (terminal_ ? train::kRedraw : kPlainInterval)) draw(now);
 }
 
 void ByteProgress::draw(Seconds now) {

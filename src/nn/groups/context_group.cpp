@@ -18,20 +18,13 @@ namespace {
 constexpr const char* kName = "the attention of a context group";
 constexpr int kTokens = 2;  // dimension of tokens in [b, heads, tokens, d]
 
-// Two equally long runs of a tensor's tokens.
-struct TwoRuns {
-  std::int64_t first = 0, second = 0, length = 0;
-
-  at::Tensor first_of(const at::Tensor& x) const { return x.narrow(kTokens, first, length); }
-  at::Tensor second_of(const at::Tensor& x) const { return x.narrow(kTokens, second, length); }
-};
-
 // A block of `tokens` tokens, as two runs.
-TwoRuns halves(std::int64_t tokens) { return {0, tokens / 2, tokens / 2}; }
+TokenRuns halves(std::int64_t tokens) { return runs_of_rank(tokens, 1, 0); }
 
-void copy_runs(const at::Tensor& from, const TwoRuns& source, const at::Tensor& to, const TwoRuns& target) {
-  target.first_of(to).copy_(source.first_of(from));
-  target.second_of(to).copy_(source.second_of(from));
+void copy_runs(const at::Tensor& from, const TokenRuns& source, const at::Tensor& to,
+               const TokenRuns& target) {
+  to.narrow(kTokens, target.first, target.length).copy_(from.narrow(kTokens, source.first, source.length));
+  to.narrow(kTokens, target.second, target.length).copy_(from.narrow(kTokens, source.second, source.length));
 }
 
 at::Tensor sum_in_order(const at::Tensor& parts) {
@@ -48,13 +41,12 @@ Heads heads_of(std::int64_t all, std::int64_t ranks, std::int64_t rank) {
   return {rank * all / ranks, std::max<std::int64_t>(all / ranks, 1)};
 }
 
-// The pieces of one rank of c_h in the shared frame, within the group's two runs.
-TwoRuns pieces_of(std::int64_t shared_tokens, std::int64_t ranks, std::int64_t rank) {
-  const std::int64_t piece = shared_tokens / (2 * ranks);
-  return {rank * piece, shared_tokens / 2 + (ranks - 1 - rank) * piece, piece};
-}
-
 }  // namespace
+
+TokenRuns runs_of_rank(std::int64_t tokens, std::int64_t ranks, std::int64_t rank) {
+  const std::int64_t pieces = 2 * ranks, piece = tokens / pieces;
+  return {rank * piece, (pieces - 1 - rank) * piece, piece};
+}
 
 const ContextGroup& ContextGroup::alone() {
   static const ContextGroup group;
@@ -79,10 +71,9 @@ at::Tensor ContextGroup::exchanged(comm::Communicator& ranks, const at::Tensor& 
 
 SlicePlace ContextGroup::place(std::int64_t sequences, std::int64_t tokens, std::int64_t first) const {
   if (ranks() == 1) return {sequences, tokens, first};
-  const std::int64_t rank = rank_in_group();
-  const std::int64_t pieces = 2 * ranks(), piece = tokens / pieces;
-  PENSTOCK_CHECK(tokens % pieces == 0, "slices are cut at multiples of two pieces a context rank");
-  return {sequences, 2 * piece, first + rank * piece, first + (pieces - 1 - rank) * piece};
+  PENSTOCK_CHECK(tokens % (2 * ranks()) == 0, "slices are cut at multiples of two pieces a context rank");
+  const TokenRuns runs = runs_of_rank(tokens, ranks(), rank_in_group());
+  return {sequences, 2 * runs.length, first + runs.first, first + runs.second};
 }
 
 std::int64_t ContextGroup::slice_begin(const SlicePlace& place) const {
@@ -106,7 +97,7 @@ at::Tensor ContextGroup::to_shared(const at::Tensor& own) const {
   const at::Tensor received = exchanged(*heads_group_, sent);
   at::Tensor shared = at::empty({b, count, ranks * tokens, d}, own.options());
   for (std::int64_t rank = 0; rank < ranks; ++rank)
-    copy_runs(received.select(0, rank), halves(tokens), shared, pieces_of(ranks * tokens, ranks, rank));
+    copy_runs(received.select(0, rank), halves(tokens), shared, runs_of_rank(ranks * tokens, ranks, rank));
   return shared;
 }
 
@@ -116,7 +107,7 @@ at::Tensor ContextGroup::to_own(const at::Tensor& shared, std::int64_t heads) co
   const std::int64_t ranks = heads_ranks(), tokens = shared.size(2) / ranks;
   at::Tensor sent = at::empty({ranks, b, count, tokens, d}, shared.options());
   for (std::int64_t rank = 0; rank < ranks; ++rank)
-    copy_runs(shared, pieces_of(shared.size(2), ranks, rank), sent.select(0, rank), halves(tokens));
+    copy_runs(shared, runs_of_rank(shared.size(2), ranks, rank), sent.select(0, rank), halves(tokens));
   const at::Tensor received = exchanged(*heads_group_, sent);
   at::Tensor own = at::empty({b, heads, tokens, d}, shared.options());
   for (std::int64_t rank = 0; rank < ranks;) {
@@ -130,11 +121,6 @@ at::Tensor ContextGroup::to_own(const at::Tensor& shared, std::int64_t heads) co
   return own;
 }
 
-ContextGroup::Runs ContextGroup::runs_of(std::int64_t whole_tokens, int token_rank) const {
-  const std::int64_t all = 2 * token_ranks(), length = whole_tokens / all;
-  return {token_rank * length, (all - 1 - token_rank) * length, length};
-}
-
 at::Tensor ContextGroup::to_whole(const at::Tensor& shared) const {
   if (!tokens_group_) return shared;
   const std::int64_t ranks = token_ranks(), tokens = shared.size(2);
@@ -146,10 +132,8 @@ at::Tensor ContextGroup::to_whole(const at::Tensor& shared) const {
   sizes.erase(sizes.begin());
   sizes[kTokens] = ranks * tokens;
   at::Tensor whole = at::empty(sizes, mine.options());
-  for (int rank = 0; rank < ranks; ++rank) {
-    const Runs here = runs_of(ranks * tokens, rank);
-    copy_runs(all.select(0, rank), halves(tokens), whole, {here.first, here.second, here.length});
-  }
+  for (int rank = 0; rank < ranks; ++rank)
+    copy_runs(all.select(0, rank), halves(tokens), whole, runs_of_rank(ranks * tokens, ranks, rank));
   return whole;
 }
 
@@ -161,10 +145,8 @@ at::Tensor ContextGroup::parts_of_whole(const at::Tensor& whole) const {
   const std::int64_t tokens = sizes[kTokens];
   sizes.insert(sizes.begin(), ranks);
   at::Tensor sent = at::empty(sizes, whole.options());
-  for (int rank = 0; rank < ranks; ++rank) {
-    const Runs there = runs_of(whole.size(kTokens), rank);
-    copy_runs(whole, {there.first, there.second, there.length}, sent.select(0, rank), halves(tokens));
-  }
+  for (int rank = 0; rank < ranks; ++rank)
+    copy_runs(whole, runs_of_rank(whole.size(kTokens), ranks, rank), sent.select(0, rank), halves(tokens));
   return exchanged(*tokens_group_, sent);
 }
 

@@ -31,6 +31,14 @@ namespace penstock::nn {
 
 enum class ContextMode : std::uint8_t { Query, Gather };  // among the ranks with the same heads
 
+// Two equally long runs of tokens.
+struct TokenRuns {
+  std::int64_t first = 0, second = 0, length = 0;
+};
+
+// What rank `rank` has of `tokens` tokens: of 2·ranks equal pieces that piece, and its mirror image.
+TokenRuns runs_of_rank(std::int64_t tokens, std::int64_t ranks, std::int64_t rank);
+
 class ContextGroup {
  public:
   // A single rank: the three frames are the same.
@@ -67,17 +75,15 @@ class ContextGroup {
   Waits take_waits() { return std::exchange(waits_, {}); }
   Bytes sent() const;
 
-  // The shared frame's two runs of a whole slice: rank q of c_q has run q of 2·c_q and its mirror image.
-  struct Runs {
-    std::int64_t first = 0, second = 0, length = 0;
-  };
-  Runs runs(std::int64_t whole_tokens) const { return runs_of(whole_tokens, token_rank()); }
+  // The shared frame's runs of a whole slice.
+  TokenRuns runs(std::int64_t whole_tokens) const {
+    return runs_of_rank(whole_tokens, token_ranks(), token_rank());
+  }
 
  private:
   int heads_rank() const { return heads_group_ ? heads_group_->rank() : 0; }
   int token_rank() const { return tokens_group_ ? tokens_group_->rank() : 0; }
   std::int64_t rank_in_group() const { return std::int64_t{token_rank()} * heads_ranks() + heads_rank(); }
-  Runs runs_of(std::int64_t whole_tokens, int token_rank) const;
   at::Tensor parts_of_whole(const at::Tensor& whole) const;
   at::Tensor exchanged(comm::Communicator& ranks, const at::Tensor& sent) const;
 

@@ -6,8 +6,27 @@
 #include <numeric>
 
 #include "backend/device.h"
+#include "nn/kernels/work.h"
 
 namespace penstock::nn::kernels {
+
+namespace {
+
+LossSum timed_loss(const at::Tensor& logits, const at::Tensor& targets, double scale, bool with_gradient) {
+  const KernelTimer timer(Kernel::Loss, with_gradient ? memory_work(logits, logits) : memory_work(logits));
+  PENSTOCK_CHECK(logits.is_contiguous() && targets.is_contiguous(), "kernels read contiguous rows");
+  return loss_of_rows(logits, targets, scale, with_gradient);
+}
+
+}  // namespace
+
+LossSum cross_entropy(const at::Tensor& logits, const at::Tensor& targets) {
+  return timed_loss(logits, targets, 0.0, false);
+}
+
+LossSum cross_entropy_with_gradient(at::Tensor& logits, const at::Tensor& targets, double gradient_scale) {
+  return timed_loss(logits, targets, gradient_scale, true);
+}
 
 LossSum& LossSum::operator+=(const LossSum& other) {
   sum_ += other.sum_;

@@ -34,4 +34,8 @@ LossSum cross_entropy(const at::Tensor& logits, const at::Tensor& targets);
 // zero.
 LossSum cross_entropy_with_gradient(at::Tensor& logits, const at::Tensor& targets, double gradient_scale);
 
+// Implemented in cpu/ and cuda/: both of them for checked arguments; without a gradient the logits are only
+// read.
+LossSum loss_of_rows(const at::Tensor& logits, const at::Tensor& targets, double scale, bool with_gradient);
+
 }  // namespace penstock::nn::kernels

@@ -21,7 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kBringChannel = schedule::kChannels;  // AllAtWork uses one of the schedules' channels
 constexpr std::size_t kBroughtPart = std::size_t{64} << 20;
 
 // Name and size of each complete copy of the run, one per line. The newest alone is not enough: a part of it
@@ -59,7 +58,7 @@ std::string receive_file(const std::string& path, std::size_t size, int from, Al
   std::vector<std::byte> message;
   for (std::size_t first = 0; first < size; first += message.size()) {
     message.resize(std::min(kBroughtPart, size - first));
-    world->receive(message, from, kBringChannel).wait();
+    world->receive(message, from, kCopiesChannel).wait();
     attempt([&] { file->write(message); });
     work.still_working();
   }
@@ -71,7 +70,8 @@ void send_file(const std::string& path, int to, AllAtWork& work, comm::World wor
   const files::MappedFile file(path);
   const std::span<const std::byte> bytes = file.bytes();
   for (std::size_t first = 0; first < bytes.size(); first += kBroughtPart) {
-    world->send(bytes.subspan(first, std::min(kBroughtPart, bytes.size() - first)), to, kBringChannel).wait();
+    world->send(bytes.subspan(first, std::min(kBroughtPart, bytes.size() - first)), to, kCopiesChannel)
+        .wait();
     work.still_working();
   }
 }

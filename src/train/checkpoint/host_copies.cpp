@@ -22,7 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kCopyChannel = schedule::kChannels;  // the first channel that no schedule uses
 constexpr std::size_t kCopiedPart = std::size_t{64} << 20;
 constexpr std::size_t kSlots = 2;
 constexpr Bytes kRoomToGrow = 8192;  // for longer numbers in the text, and for a step's line
@@ -154,12 +153,12 @@ void HostCopies::begin(std::int64_t step, const std::function<CheckpointFacts()>
 void HostCopies::post(CopySlot& own) {
   for (Slots& kept : kept_) {
     for_copied_parts(kept.slots[rounds_ % kSlots].contents(), [&](std::span<std::byte> message) {
-      requests_.push_back(world_->receive(message, kept.owner, kCopyChannel));
+      requests_.push_back(world_->receive(message, kept.owner, kCopiesChannel));
     });
   }
   if (!keeper_) return;
   for_copied_parts(own.contents(), [&](std::span<std::byte> message) {
-    requests_.push_back(world_->send(message, *keeper_, kCopyChannel));
+    requests_.push_back(world_->send(message, *keeper_, kCopiesChannel));
   });
 }
 

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "comm/groups.h"
+#include "schedule/program.h"
 #include "train/checkpoint/copy_slot.h"
 #include "train/checkpoint/facts.h"
 #include "train/checkpoint/file_share.h"
@@ -29,6 +30,10 @@
 #include "train/checkpoint/saved_state.h"
 
 namespace penstock::train {
+
+// Of messages between owners and keepers of copies: the first channel that no schedule uses. Copies are
+// brought before a run begins, and sent while it runs.
+inline constexpr int kCopiesChannel = schedule::kChannels;
 
 class HostCopies {
  public:

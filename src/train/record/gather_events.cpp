@@ -5,69 +5,22 @@
 #include <array>
 #include <string>
 
-#include "base/error.h"
+#include "train/record/gather_lists.h"
 
 namespace penstock::train {
-
-namespace {
-
-std::size_t compute_ops(const schedule::DeviceProgram& list) {
-  return static_cast<std::size_t>(std::ranges::count_if(list.ops, [](const schedule::Op& op) {
-    return schedule::lane_of(op.kind) == schedule::Lane::Compute;
-  }));
-}
-
-// Gathers each rank's list, of size_of(rank) entries, on rank 0.
-template <class Entry, class Ranks, class SizeOf>
-std::vector<std::vector<Entry>> gather_lists(const std::vector<Entry>& mine, Ranks ranks, SizeOf&& size_of) {
-  constexpr int channel = static_cast<int>(schedule::Channel::Control);
-  if (ranks->rank() != 0) {
-    ranks->send(std::as_bytes(std::span(mine)), 0, channel).wait();
-    return {};
-  }
-  std::vector<std::vector<Entry>> lists{mine};
-  for (int rank = 1; rank < ranks->size(); ++rank) {
-    std::vector<Entry> entries(size_of(static_cast<std::size_t>(rank)));
-    ranks->receive(std::as_writable_bytes(std::span(entries)), rank, channel).wait();
-    lists.push_back(std::move(entries));
-  }
-  return lists;
-}
-
-}  // namespace
 
 schedule::Timeline gather_events(const schedule::Program& program, const std::vector<schedule::Event>& mine,
                                  const std::vector<schedule::ExchangeSpan>& exchange,
                                  comm::Pipeline pipeline) {
-  schedule::Timeline timeline{
-      gather_lists(mine, pipeline, [&](std::size_t rank) { return program.devices[rank].ops.size(); })};
-  if (program.exchanges.empty()) return timeline;
-  const auto counts =
-      gather_lists(std::vector{exchange.size()}, pipeline, [](std::size_t) { return std::size_t{1}; });
-  timeline.exchanges =
-      gather_lists(exchange, pipeline, [&](std::size_t rank) { return counts[rank].front(); });
+  schedule::Timeline timeline{gather_lists(mine, pipeline)};
+  if (!program.exchanges.empty()) timeline.exchanges = gather_lists(exchange, pipeline);
   return timeline;
 }
 
-std::vector<std::vector<schedule::Event>> gather_rank_events(const schedule::Program& program,
-                                                             const std::vector<schedule::Event>& mine,
+std::vector<std::vector<schedule::Event>> gather_rank_events(const std::vector<schedule::Event>& mine,
                                                              const mesh::Mesh& mesh, comm::World world) {
   if (mesh.ranks_per_stage() == 1) return {};
-  return gather_lists(mine, world, [&](std::size_t rank) {
-    return program.devices[mesh.coordinates_of(static_cast<std::int64_t>(rank)).pipeline].ops.size();
-  });
-}
-
-std::vector<std::vector<run::OpMemory>> gather_memory(const schedule::Program& program,
-                                                      const std::vector<run::OpMemory>& mine,
-                                                      comm::Pipeline pipeline) {
-  return gather_lists(mine, pipeline, [&](std::size_t rank) { return compute_ops(program.devices[rank]); });
-}
-
-std::vector<std::vector<Seconds>> gather_processor_seconds(const schedule::Program& program,
-                                                           const std::vector<Seconds>& mine,
-                                                           comm::Pipeline pipeline) {
-  return gather_lists(mine, pipeline, [&](std::size_t rank) { return program.devices[rank].ops.size(); });
+  return gather_lists(mine, world);
 }
 
 std::vector<BytesByCategory> gather_peaks(const mesh::Mesh& mesh, const backend::Ledger& mine,

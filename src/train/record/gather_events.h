@@ -10,7 +10,6 @@
 #include "schedule/program.h"
 #include "schedule/timeline.h"
 #include "train/record/metrics.h"
-#include "train/record/op_memory.h"
 
 namespace penstock::train {
 
@@ -22,19 +21,8 @@ schedule::Timeline gather_events(const schedule::Program& program, const std::ve
 
 // Returns the events of every rank of the mesh on rank 0 of the world, if several ranks form one pipeline
 // device; else empty. Collective.
-std::vector<std::vector<schedule::Event>> gather_rank_events(const schedule::Program& program,
-                                                             const std::vector<schedule::Event>& mine,
+std::vector<std::vector<schedule::Event>> gather_rank_events(const std::vector<schedule::Event>& mine,
                                                              const mesh::Mesh& mesh, comm::World world);
-
-// Each rank's memory at the ends of its compute ops, on rank 0; empty on the others. Collective.
-std::vector<std::vector<run::OpMemory>> gather_memory(const schedule::Program& program,
-                                                      const std::vector<run::OpMemory>& mine,
-                                                      comm::Pipeline pipeline);
-
-// Processor seconds of each rank's ops, on rank 0; empty on the others. Collective.
-std::vector<std::vector<Seconds>> gather_processor_seconds(const schedule::Program& program,
-                                                           const std::vector<Seconds>& mine,
-                                                           comm::Pipeline pipeline);
 
 // Peak offloaded bytes.
 struct AwayBytes {

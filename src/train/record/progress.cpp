@@ -14,7 +14,6 @@
 namespace penstock::train {
 namespace {
 
-constexpr Seconds kRedraw = 0.1;
 constexpr int kShortestBar = 10;  // columns, brackets included
 constexpr int kLongestBar = 42;
 constexpr std::string_view kGap = "  ";
@@ -38,10 +37,8 @@ std::vector<std::string> parts_of(const ProgressState& state) {
   return parts;
 }
 
-std::string bar(const ProgressState& state, int width) {
+std::string bar(double done, int width) {
   const int room = width - 2;
-  const double done =
-      static_cast<double>(state.step) / static_cast<double>(std::max<std::int64_t>(1, state.steps));
   const int filled = std::clamp(static_cast<int>(std::floor(done * room)), 0, room);
   std::string cells(static_cast<std::size_t>(filled), '=');
   if (filled > 0 && filled < room) cells.back() = '>';
@@ -60,8 +57,14 @@ std::string progress_line(const ProgressState& state, int width) {
     if (static_cast<int>(longer.size()) > width) break;
     line = longer;
   }
+  return line.empty() ? line
+                      : with_bar(as_double(state.step) / as_double(std::max<std::int64_t>(1, state.steps)),
+                                 line, width);
+}
+
+std::string with_bar(double done, const std::string& line, int width) {
   const int room = std::min(kLongestBar, width - static_cast<int>(line.size() + kGap.size()));
-  return room >= kShortestBar && !line.empty() ? bar(state, room) + std::string(kGap) + line : line;
+  return room >= kShortestBar ? bar(done, room) + std::string(kGap) + line : line;
 }
 
 Progress::Progress(Output output) : output_(std::move(output)) {}

@@ -68,6 +68,11 @@ class Progress {
   ProgressState state_;
 };
 
+// For other bars in a terminal: the line with a bar before it where `width` has room for one, and the time
+// between drawings.
+std::string with_bar(double done, const std::string& line, int width);
+inline constexpr Seconds kRedraw = 0.1;
+
 // Standard error's width in columns, 80 when unknown.
 int terminal_width();
 

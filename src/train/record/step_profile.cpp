@@ -9,7 +9,7 @@
 
 #include "base/columns.h"
 #include "base/text.h"
-#include "schedule/program.h"
+#include "train/record/gather_lists.h"
 
 namespace penstock::train {
 namespace {
@@ -56,21 +56,7 @@ std::string rate_of(const Row& row) {
 
 StepProfile gather_profile(std::int64_t step, const std::vector<nn::KernelCall>& mine,
                            comm::Pipeline pipeline) {
-  constexpr int channel = static_cast<int>(schedule::Channel::Control);
-  std::vector<std::int64_t> counts(static_cast<std::size_t>(pipeline->size()));
-  std::int64_t count = static_cast<std::int64_t>(mine.size());
-  pipeline->all_gather(std::as_bytes(std::span(&count, 1)), std::as_writable_bytes(std::span(counts)));
-  if (pipeline->rank() != 0) {
-    pipeline->send(std::as_bytes(std::span(mine)), 0, channel).wait();
-    return {};
-  }
-  StepProfile profile{.step = step, .devices = {mine}};
-  for (int rank = 1; rank < pipeline->size(); ++rank) {
-    std::vector<nn::KernelCall> calls(static_cast<std::size_t>(counts[rank]));
-    pipeline->receive(std::as_writable_bytes(std::span(calls)), rank, channel).wait();
-    profile.devices.push_back(std::move(calls));
-  }
-  return profile;
+  return {.step = step, .devices = gather_lists(mine, pipeline)};
 }
 
 std::string to_json(const std::vector<StepProfile>& steps) {

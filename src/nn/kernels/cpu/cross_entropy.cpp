@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "nn/kernels/cpu/softmax_row.h"
-#include "nn/kernels/work.h"
 
 namespace penstock::nn::kernels {
 namespace {
@@ -38,9 +37,9 @@ void all_rows(const Element* logits, const at::Tensor& targets, std::int64_t voc
   });
 }
 
-LossSum run(const at::Tensor& logits, const at::Tensor& targets, double scale, bool with_gradient) {
-  const KernelTimer timer(Kernel::Loss, with_gradient ? memory_work(logits, logits) : memory_work(logits));
-  PENSTOCK_CHECK(logits.is_contiguous() && targets.is_contiguous(), "kernels read contiguous rows");
+}  // namespace
+
+LossSum loss_of_rows(const at::Tensor& logits, const at::Tensor& targets, double scale, bool with_gradient) {
   const std::int64_t vocabulary = logits.size(1), count = targets.numel();
   const std::int64_t* ids = targets.const_data_ptr<std::int64_t>();
   PENSTOCK_CHECK(std::all_of(ids, ids + count, [&](std::int64_t id) { return id >= -1 && id < vocabulary; }),
@@ -52,16 +51,6 @@ LossSum run(const at::Tensor& logits, const at::Tensor& targets, double scale, b
     all_rows<Element>(logits.const_data_ptr<Element>(), targets, vocabulary, scale, gradient, losses.data());
   });
   return LossSum(std::accumulate(losses.begin(), losses.end(), 0.0));
-}
-
-}  // namespace
-
-LossSum cross_entropy(const at::Tensor& logits, const at::Tensor& targets) {
-  return run(logits, targets, 0.0, false);
-}
-
-LossSum cross_entropy_with_gradient(at::Tensor& logits, const at::Tensor& targets, double gradient_scale) {
-  return run(logits, targets, gradient_scale, true);
 }
 
 }  // namespace penstock::nn::kernels

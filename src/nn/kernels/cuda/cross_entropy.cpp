@@ -5,17 +5,12 @@
 
 #include "nn/kernels/cuda/rows/loss.h"
 #include "nn/kernels/cuda/tensors.h"
-#include "nn/kernels/work.h"
 
 namespace penstock::nn::kernels {
 
 using namespace cuda;
 
-namespace {
-
-LossSum run(const at::Tensor& logits, const at::Tensor& targets, double scale, bool with_gradient) {
-  const KernelTimer timer(Kernel::Loss, with_gradient ? memory_work(logits, logits) : memory_work(logits));
-  PENSTOCK_CHECK(logits.is_contiguous() && targets.is_contiguous(), "kernels read contiguous rows");
+LossSum loss_of_rows(const at::Tensor& logits, const at::Tensor& targets, double scale, bool with_gradient) {
   at::Tensor losses = at::empty({targets.numel()}, targets.options().dtype(at::kDouble));
   for_element_type(logits.scalar_type(), [&](auto element) {
     using Element = decltype(element);
@@ -28,16 +23,6 @@ LossSum run(const at::Tensor& logits, const at::Tensor& targets, double scale, b
     });
   });
   return LossSum(losses);
-}
-
-}  // namespace
-
-LossSum cross_entropy(const at::Tensor& logits, const at::Tensor& targets) {
-  return run(logits, targets, 0.0, false);
-}
-
-LossSum cross_entropy_with_gradient(at::Tensor& logits, const at::Tensor& targets, double gradient_scale) {
-  return run(logits, targets, gradient_scale, true);
 }
 
 }  // namespace penstock::nn::kernels
