@@ -4,6 +4,7 @@
 #include "nn/kernels/cpu/element.h"
 
 namespace penstock::nn::kernels {
+
 void take_rows(at::Tensor& result, const at::Tensor& table, const mesh::Shard& shard,
                const at::Tensor& tokens) {
   const std::int64_t count = tokens.numel(), h = table.size(1);
