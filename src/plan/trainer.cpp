@@ -147,7 +147,10 @@ SearchSpace space_for(const Trainer& trainer, const PlanOptions& options) {
 void require_within(const Trainer& trainer, const PlanOptions& options) {
   const PlanOptions::LayoutKeys& asked = options.layout;
   if (!has(trainer.schedules, parse_schedule(asked.schedule)))
-    refuse_lack(trainer, "layout.schedule", asked.schedule, names_of(trainer.schedules));
+    refuse_lack(
+        trainer, "layout.schedule",
+        asked.schedule + (asked.schedule == PlanOptions::LayoutKeys().schedule ? ", the default" : ""),
+        names_of(trainer.schedules));
   if (!has(trainer.policies, model::parse_policy(asked.policy)))
     refuse_lack(trainer, "layout.policy", asked.policy, names_of(trainer.policies));
   require_whole(trainer, "layout.slices", asked.slices);

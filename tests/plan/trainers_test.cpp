@@ -344,7 +344,8 @@ TEST(Trainers, ALayoutHasOnlyWhatTheTrainerCanDo) {
   };
   const Plan plan = answer_for_layout(question_of("megatron", good));
   EXPECT_EQ(plan.result.best.front().layout.offload, 0);
-  EXPECT_NE(refused({"--layout.tp=8"}).find("expected 1f1b, interleaved"), std::string::npos);
+  EXPECT_NE(refused({"--layout.tp=8"}).find("slimpipe, the default; expected 1f1b, interleaved"),
+            std::string::npos);
   EXPECT_NE(refused(with("--layout.policy=balanced")).find("layout.policy"), std::string::npos);
   EXPECT_NE(refused(with("--layout.slices=2")).find("layout."), std::string::npos);
   EXPECT_NE(refused(with("--layout.vocabulary_parallel=true")).find("layout.vocabulary"), std::string::npos);
