@@ -186,16 +186,41 @@ std::string json_quote(std::string_view text) {
   return quoted + "\"";
 }
 
+namespace {
+
+// C0, DEL, and C1 as UTF-8 has it: bytes that terminals obey.
+bool is_control(std::string_view character) {
+  const auto byte = static_cast<unsigned char>(character[0]);
+  if (character.size() == 2) return byte == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0;
+  return byte < 0x20 || byte == 0x7F;
+}
+
+}  // namespace
+
 std::string printable(std::string_view text, std::size_t limit) {
   std::string shown;
   for (std::size_t at = 0; at < std::min(text.size(), limit);) {
-    const auto byte = static_cast<unsigned char>(text[at]);
     const std::size_t length = utf8_length(text.substr(at));
-    const bool plain = length > 0 && byte >= 0x20 && byte != 0x7F;
-    shown += plain ? std::string(text.substr(at, length)) : escaped(byte, "\\x%02x");
-    at += std::max<std::size_t>(length, 1);
+    const std::string_view character = text.substr(at, std::max<std::size_t>(length, 1));
+    if (length > 0 && !is_control(character)) {
+      shown += character;
+    } else {
+      for (const char byte : character) shown += escaped(static_cast<unsigned char>(byte), "\\x%02x");
+    }
+    at += character.size();
   }
   return text.size() > limit ? shown + "..." : shown;
+}
+
+std::string printable_lines(std::string_view text) {
+  std::string shown;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    shown += printable(text.substr(begin, end - begin), std::string::npos);
+    if (end < text.size()) shown += '\n';
+    begin = end + 1;
+  }
+  return shown;
 }
 
 std::string json_quote_all(const std::vector<std::string>& texts) {

@@ -56,6 +56,9 @@ std::string json_quote_all(const std::vector<std::string>& texts);  // ["a","b"]
 // shortens text longer than about `limit` bytes.
 std::string printable(std::string_view text, std::size_t limit = 60);
 
+// Likewise of any length, with its line breaks.
+std::string printable_lines(std::string_view text);
+
 std::string percent(double share);         // "12.5 %"
 std::string signed_percent(double share);  // "+12.5 %"
 

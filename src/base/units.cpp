@@ -43,8 +43,12 @@ std::string print_seconds(Seconds seconds) {
   if (seconds < kRoundsUp * 1e-3) return with_unit(seconds * 1e6, "us");
   if (seconds < kRoundsUp) return with_unit(seconds * 1e3, "ms");
   if (seconds < 59.95) return with_unit(seconds, "s");
-  const auto whole = static_cast<long long>(std::min(seconds, 1e15) + 0.5);  // a file may hold any number
   std::array<char, 64> text{};
+  if (seconds >= 1e15) {  // a file may hold any number
+    std::snprintf(text.data(), text.size(), "%.3g s", seconds);
+    return text.data();
+  }
+  const auto whole = static_cast<long long>(seconds + 0.5);
   if (whole < 3600) {
     std::snprintf(text.data(), text.size(), "%lld min %02lld s", whole / 60, whole % 60);
   } else {

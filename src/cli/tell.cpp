@@ -3,16 +3,16 @@
 
 #include <iostream>
 
+#include "base/text.h"
+
 namespace penstock::cli {
 
-void tell(const std::string& text) {
-  std::cerr << "penstock: " + text.substr(0, text.find('\n')) + "\n" << std::flush;
-}
+void tell(const std::string& text) { tell_lines(text.substr(0, text.find('\n'))); }
 
 void tell_remark(const std::string& text) { tell(std::string(kRemark) + text); }
 
 void tell_lines(const std::string& text) {
-  std::cerr << "penstock: " + text + (text.ends_with('\n') ? "" : "\n") << std::flush;
+  std::cerr << "penstock: " + printable_lines(text) + (text.ends_with('\n') ? "" : "\n") << std::flush;
 }
 
 }  // namespace penstock::cli

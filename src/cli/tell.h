@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Failure messages: one line each on stderr, "penstock: " and the message. Remarks: "penstock: note: " and
-// the remark.
+// the remark. What a terminal would obey, as names of files may hold, is printed as printable_lines() does.
 #pragma once
 
 #include <string>

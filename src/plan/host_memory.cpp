@@ -23,10 +23,11 @@ model::MemoryTable devices_at_ends(const Workload& workload, const Cluster& clus
   const std::int64_t p = layout.mesh.pipeline;
   const std::int64_t node =
       layout.ends ? p : ceil_div(ranks_of_a_node(cluster), layout.mesh.ranks_per_stage());
+  const Bytes temporary = temporary_bytes(workload, layout);
   model::MemoryTable table;
   for (int rank = 0; rank < p; ++rank) {
     if (rank >= node && rank < p - node) continue;
-    const DeviceLoad load = device_load(workload, layout, rank, candidate.memory.fullest.transient);
+    const DeviceLoad load = device_load(workload, layout, rank, temporary);
     table.push_back(device_memory(workload, layout, load));
   }
   return table;

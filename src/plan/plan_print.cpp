@@ -44,6 +44,19 @@ std::string print_rejections(const SearchResult& result) {
   return columns(rows, "lrl");
 }
 
+// What only layouts for other trainers choose.
+std::string json_choices(const Layout& layout) {
+  std::string text;
+  if (layout.recomputed < 1)
+    text += ",\"policy_share\":" + exact_number(layout.recomputed) +
+            ",\"other_policy\":" + json_quote(model::policy_text(layout.others));
+  const ShardedWeights& sharded = layout.sharded;
+  if (!sharded.on) return text;
+  const std::int64_t group = sharded.group > 0 ? sharded.group : layout.mesh.replicas();
+  return text + ",\"shard_group\":" + std::to_string(group) +
+         ",\"reshard_after_forward\":" + (sharded.regathers ? "true" : "false");
+}
+
 std::string json_layout(const Layout& layout) {
   return "\"tp\":" + std::to_string(layout.mesh.tensor) + ",\"cp\":" + std::to_string(layout.mesh.context) +
          ",\"ep\":" + std::to_string(layout.mesh.expert) + ",\"pp\":" + std::to_string(layout.mesh.pipeline) +
@@ -51,7 +64,7 @@ std::string json_layout(const Layout& layout) {
          ",\"slices\":" + std::to_string(layout.slices) + ",\"group\":" + std::to_string(layout.group) +
          ",\"micro_batch\":" + std::to_string(layout.micro_batch) +
          ",\"schedule\":" + json_quote(name_of(layout.schedule)) +
-         ",\"policy\":" + json_quote(model::policy_text(layout.keep)) +
+         ",\"policy\":" + json_quote(model::policy_text(layout.keep)) + json_choices(layout) +
          ",\"offload_ratio\":" + exact_number(layout.offload) +
          ",\"vocabulary_parallel\":" + (layout.vocabulary_parallel ? "true" : "false") +
          ",\"exchange\":" + json_quote(name_of(layout.exchange));
@@ -103,6 +116,16 @@ std::string print_policy(const Layout& layout) {
   return layout.recomputed < 1 ? text + " in " + percent(layout.recomputed) : text;
 }
 
+// What is not the trainer's default.
+std::string print_sharding(const Layout& layout) {
+  const ShardedWeights& sharded = layout.sharded;
+  if (!sharded.on) return "";
+  std::string text;
+  if (sharded.group > 0) text += " shard" + std::to_string(sharded.group);
+  if (sharded.asked) text += *sharded.asked ? " reshard" : " no-reshard";
+  return text;
+}
+
 }  // namespace
 
 std::string gigabytes(double bytes, int decimals) { return two_digits(bytes / 1e9, decimals); }
@@ -113,7 +136,7 @@ std::string print_layout(const Layout& layout) {
   if (layout.chunks > 1) text += " v" + std::to_string(layout.chunks);
   if (layout.group > 0) text += " g" + std::to_string(layout.group);
   if (layout.micro_batch > 1) text += " b" + std::to_string(layout.micro_batch);
-  text += " " + print_policy(layout);
+  text += " " + print_policy(layout) + print_sharding(layout);
   if (layout.offload > 0) text += " offload " + number(100 * layout.offload, 0) + "%";
   if (layout.vocabulary_parallel) text += " vocab";
   if (layout.exchange != ExchangeMode::Off) text += " " + std::string(name_of(layout.exchange));
@@ -150,10 +173,6 @@ std::string print_plan(const Plan& plan) {
   text += "\n" + std::to_string(result.candidates) + " candidates, " + std::to_string(result.judged()) +
           " judged by memory, " + std::to_string(result.fitting()) + " fit and are timed; " +
           number(result.seconds, 3) + " s, " + number(per_second(result.judged(), result), 0) + " judged/s\n";
-  if (plan.cluster.trainer)
-    text +=
-        "Not searched: recomputation of some layers or products, and other sharding of states; penstock "
-        "explain tries them on a configuration that --export has written.\n";
   return text;
 }
 

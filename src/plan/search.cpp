@@ -11,16 +11,11 @@
 #include "base/error.h"
 #include "base/interruption.h"
 #include "plan/enumerate.h"
+#include "plan/front.h"
 #include "plan/host_memory.h"
-#include "plan/trainer.h"
+#include "plan/trainer_choices.h"
 
 namespace penstock::plan {
-namespace {
-
-// Steps of the same work differ in their last bits.
-float rounded_step(const Candidate& candidate) { return static_cast<float>(candidate.step()); }
-
-}  // namespace
 
 bool is_faster(const Candidate& a, const Candidate& b) {
   if (rounded_step(a) != rounded_step(b)) return rounded_step(a) < rounded_step(b);
@@ -43,35 +38,6 @@ bool differ_in_schedule_alone(const Layout& a, Layout b) {
   b.offload = a.offload;
   return a == b;
 }
-
-// The fastest candidate of each narrow band of memory: small, but enough for a Pareto front.
-class Front {
- public:
-  explicit Front(double limit) : limit_(limit) {}
-
-  void add(const Candidate& candidate) {
-    const double share = static_cast<double>(candidate.memory.fullest.total()) / limit_;
-    auto& place = bands_[std::min(kBands - 1, static_cast<std::size_t>(share * kBands))];
-    if (!place || is_faster(candidate, *place)) place = candidate;
-  }
-  void add(const Front& other) {
-    for (const auto& band : other.bands_) {
-      if (band) add(*band);
-    }
-  }
-  std::vector<Candidate> ascending() const {
-    std::vector<Candidate> front;
-    for (const auto& band : bands_) {
-      if (band && (front.empty() || rounded_step(*band) < rounded_step(front.back()))) front.push_back(*band);
-    }
-    return front;
-  }
-
- private:
-  static constexpr std::size_t kBands = 64;
-  double limit_;
-  std::array<std::optional<Candidate>, kBands> bands_;
-};
 
 // The trainer's reasons, with the number of layouts for each.
 using Refusals = std::map<std::string, std::int64_t>;
@@ -103,9 +69,10 @@ class Worker {
   void visit_batch(Layout layout, const std::vector<int>& chunks, const std::vector<int>& slices);
   void visit_schedule(Layout layout, CommonOfPolicies& common);
   void visit_options(const Layout& layout, CommonOfPolicies& common);
+  void visit_choices(const Trainer& trainer, const Layout& layout, CommonOfPolicies& common);
   const Common& common_of(const Layout& layout, std::optional<Common>& common) const;
-  void judge(Layout layout, const Common& common);
-  void miss(const Candidate& candidate, Rejection why);
+  std::optional<Candidate> judge(Layout layout, const Common& common);
+  std::nullopt_t miss(const Candidate& candidate, Rejection why);
   bool is_refused_by_trainer(const Layout& layout);
   int group_for(const Layout& layout) const;
   void count(Rejection why, std::int64_t candidates = 1) {
@@ -116,6 +83,7 @@ class Worker {
     return static_cast<std::int64_t>(space_.policies.size() * space_.vocabulary_parallel.size() *
                                      space_.exchanges.size());
   }
+  void show(const Candidate& candidate);
   void remember(const Candidate& candidate);
   void remember(const Candidate& candidate, std::vector<Candidate>& best) const;
 
@@ -217,15 +185,50 @@ void Worker::visit_options(const Layout& base, CommonOfPolicies& common) {
         count(*why, static_cast<std::int64_t>(space_.policies.size()));
         continue;
       }
+      if (cluster_.trainer) {
+        visit_choices(*cluster_.trainer, layout, common);
+        continue;
+      }
       for (std::size_t i = 0; i < space_.policies.size(); ++i) {
         layout.keep = model::keep_of(space_.policies[i]);
-        judge(layout, common_of(layout, common[i]));
+        if (const auto candidate = judge(layout, common_of(layout, common[i]))) remember(*candidate);
       }
     }
   }
 }
 
-void Worker::judge(Layout layout, const Common& common) {
+// Remembers the fastest of each policy's shardings, and of all partial recomputations if nothing else is as
+// fast: the rest differ little from these.
+void Worker::visit_choices(const Trainer& trainer, const Layout& base, CommonOfPolicies& common) {
+  const std::vector<ShardedWeights> shardings = shardings_to_try(trainer, base);
+  const auto fastest = [&](Layout layout, const Common& shared, std::optional<Candidate> best) {
+    for (const ShardedWeights& sharding : shardings) {
+      layout.sharded = sharding;
+      const auto candidate = judge(layout, shared);
+      if (candidate && (!best || is_faster(*candidate, *best))) best = candidate;
+    }
+    return best;
+  };
+  Layout layout = base;
+  std::optional<Candidate> best;
+  for (std::size_t i = 0; i < space_.policies.size(); ++i) {
+    layout.keep = model::keep_of(space_.policies[i]);
+    const auto candidate = fastest(layout, common_of(layout, common[i]), {});
+    if (!candidate) continue;
+    remember(*candidate);
+    if (!best || is_faster(*candidate, *best)) best = candidate;
+  }
+  if (!space_.parts) return;
+  std::optional<Candidate> best_part;
+  for (const Layout& part : partly_recomputed(trainer, workload_, base)) {
+    std::optional<Common> own;
+    best_part = fastest(part, common_of(part, own), best_part);
+  }
+  if (best_part && (!best || is_faster(*best_part, *best))) remember(*best_part);
+}
+
+// Returns the candidate with its time and memory if it fits.
+std::optional<Candidate> Worker::judge(Layout layout, const Common& common) {
   layout.offload = space_.offload.value_or(0.0);
   layout.output = takes_output(layout) ? common.output : 0;
   adapt(cluster_, layout);
@@ -239,21 +242,25 @@ void Worker::judge(Layout layout, const Common& common) {
   if (!host_holds(workload_, cluster_, candidate)) return miss(candidate, Rejection::HostMemory);
   ++candidates_;
   candidate.cost = step_cost(workload_, candidate.layout, cluster_.hardware, cluster_.engine, common.cost);
-  remember(candidate);
+  show(candidate);
+  return candidate;
 }
 
-void Worker::miss(const Candidate& candidate, Rejection why) {
+std::nullopt_t Worker::miss(const Candidate& candidate, Rejection why) {
   keep_nearer(workload_, cluster_, candidate, nearest_miss_);
   count(why);
+  return std::nullopt;
 }
 
 // The closed form of exchange is rough, so the front has it only if the space has nothing else.
+void Worker::show(const Candidate& candidate) {
+  const bool avoidable = std::ranges::find(space_.exchanges, ExchangeMode::Off) != space_.exchanges.end();
+  if (!avoidable || candidate.layout.exchange == ExchangeMode::Off) front_.add(candidate);
+}
+
 void Worker::remember(const Candidate& candidate) {
   remember(candidate, best_);
-  const bool exchanges = candidate.layout.exchange != ExchangeMode::Off;
-  if (!exchanges) remember(candidate, without_exchange_);
-  if (!exchanges || std::ranges::find(space_.exchanges, ExchangeMode::Off) == space_.exchanges.end())
-    front_.add(candidate);
+  if (candidate.layout.exchange == ExchangeMode::Off) remember(candidate, without_exchange_);
 }
 
 void Worker::remember(const Candidate& candidate, std::vector<Candidate>& best) const {

@@ -36,6 +36,7 @@ struct SearchSpace {
   std::vector<bool> vocabulary_parallel{false, true};
   std::vector<ExchangeMode> exchanges{ExchangeMode::Off, ExchangeMode::Paired, ExchangeMode::Levelled};
   std::optional<double> offload;  // absent: the smallest share that fits
+  bool parts = false;             // of another trainer also recomputations of parts of the layers
 };
 
 struct Candidate {
@@ -67,7 +68,10 @@ struct SearchResult {
   std::int64_t judged() const;  // candidates that break no constraint, memory aside
 };
 
-// By the step, as far as f32 tells steps apart, then by memory.
+// Steps of the same work differ in their last bits.
+inline float rounded_step(const Candidate& candidate) { return static_cast<float>(candidate.step()); }
+
+// By the rounded step, then by memory.
 bool is_faster(const Candidate& a, const Candidate& b);
 
 // Lists of the result have one schedule of those that differ in nothing else where there is no pipeline: the

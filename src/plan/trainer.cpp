@@ -41,6 +41,7 @@ const Trainer kTrainers[] = {
      .pairs_tokens = true,
      .pipelines_head_norms = false,
      .cuts_experts = false,
+     .recomputes_products = true,
      .habits = kOfTorch}};
 
 template <class Value>
@@ -141,6 +142,7 @@ SearchSpace space_for(const Trainer& trainer, const PlanOptions& options) {
   space.vocabulary_parallel = {false};
   space.exchanges = {ExchangeMode::Off};
   space.offload = 0;
+  space.parts = options.search.policies.empty();
   return space;
 }
 

@@ -24,6 +24,8 @@ struct Trainer {
   bool pairs_tokens = false;         // each context rank has two pieces of a sequence, which t must divide
   bool pipelines_head_norms = true;  // supports pipelines for models with per-head norms (Qwen3)
   bool cuts_experts = true;          // tensor ranks split experts; else each is whole on a rank
+  bool recomputes_products = false;  // of whole layers one in any number, or every second product; else of
+                                     // each stage the first layers
   bool experts_within_replicas = false;  // expert ranks are data and context ranks, not tensor ranks
   MemoryHabits habits;
 };

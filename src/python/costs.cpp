@@ -77,8 +77,8 @@ void give_links(sim::CostTable& costs, const Table& table) {
 
 Bytes bytes_in(const char* what, double value) {
   constexpr double kMost = 1e15;
-  if (value >= 0 && value <= kMost) return static_cast<Bytes>(value);
-  throw InputError(std::string(what) + " " + number_or_name(value) + ": expected bytes, 0 to 1e15");
+  if (value >= 0 && value <= kMost && value == std::floor(value)) return static_cast<Bytes>(value);
+  throw InputError(std::string(what) + " " + number_or_name(value) + ": expected whole bytes, 0 to 1e15");
 }
 
 CostsValue table_costs(const Table& table, const Schedule& schedule) {

@@ -5,7 +5,8 @@
 
 namespace penstock::report {
 
-// json_quote replaces invalid UTF-8 and writes control characters as \uXXXX.
+// json_quote replaces invalid UTF-8 and writes control characters as \uXXXX. XML has none of them, nor U+FFFE
+// and U+FFFF.
 std::string escape(std::string_view text) {
   const std::string quoted = json_quote(text);
   std::string escaped;
@@ -13,6 +14,12 @@ std::string escape(std::string_view text) {
     if (quoted[i] == '\\' && quoted[++i] == 'u') {
       escaped += ' ';
       i += 4;
+      continue;
+    }
+    const std::string_view rest = std::string_view(quoted).substr(i);
+    if (rest.starts_with("\xEF\xBF\xBE") || rest.starts_with("\xEF\xBF\xBF")) {
+      escaped += ' ';
+      i += 2;
       continue;
     }
     switch (quoted[i]) {

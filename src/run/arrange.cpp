@@ -15,7 +15,6 @@
 #include "schedule/check/check.h"
 #include "schedule/generators/generator.h"
 #include "schedule/passes/compute.h"
-#include "schedule/passes/lower.h"
 #include "schedule/slot_grid.h"
 #include "schedule/text.h"
 
@@ -45,10 +44,6 @@ void require_vocabulary(const Options& options, const schedule::Schedule& schedu
           wanted +
               "needs a schedule in whose slots all devices run forwards together, then backwards together; " +
               file + " has no such slots: use slimpipe's");
-  require(schedule::check(schedule::lower(schedule, {.vocabulary = {.parallel = true}}), 1).empty(),
-          wanted + "would deadlock: in the slots of " + file +
-              " a device waits for a visit that comes after work of its own that others wait for; use "
-              "slimpipe's");
 }
 
 void require_match(const std::string& file, const char* what, std::int64_t found, const std::string& key,

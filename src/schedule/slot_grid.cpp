@@ -27,13 +27,35 @@ bool follow(const std::vector<Op>& first, const std::vector<Op>& items, int rank
   });
 }
 
-bool items_agree(const Program& program) {
+// Returns whether each item of device 0 comes at least `devices` items after the one of the chunk that hands
+// on to it: the slots in between are those in which the other devices work on its input.
+bool turns_take_a_round(const Program& program, const std::vector<Op>& first, bool forward) {
+  const int devices = program.device_count();
+  const std::int64_t chunks = program.stages / devices;
+  std::vector<std::int64_t> begin{0};  // of each micro-batch's slices
+  for (const int slices : program.slices) begin.push_back(begin.back() + slices);
+  std::vector<std::int64_t> items(static_cast<std::size_t>(begin.back() * chunks), -1);
+  const auto item = [&](const Key& key, std::int64_t chunk) -> std::int64_t& {
+    return items[static_cast<std::size_t>((begin[key.micro_batch] + key.slice) * chunks + chunk)];
+  };
+  for (std::int64_t i = 0; i < std::ssize(first); ++i) {
+    const Key& key = first[static_cast<std::size_t>(i)].key;
+    const std::int64_t chunk = key.stage / devices, source = chunk + (forward ? -1 : 1);
+    item(key, chunk) = i;
+    if (source < 0 || source >= chunks) continue;
+    if (const std::int64_t from = item(key, source); from < 0 || i - from < devices) return false;
+  }
+  return true;
+}
+
+bool items_are_in_step(const Program& program) {
   for (const bool forward : {true, false}) {
     const std::vector<Op> first = items_of(program.devices.front(), forward);
     for (int rank = 0; rank < program.device_count(); ++rank) {
       if (!follow(first, items_of(program.devices[rank], forward), rank, program.device_count()))
         return false;
     }
+    if (!turns_take_a_round(program, first, forward)) return false;
   }
   return true;
 }
@@ -57,7 +79,7 @@ std::vector<int> backward_slots(const DeviceProgram& last, int devices) {
 
 std::optional<SlotGrid> find_slot_grid(const Program& program) {
   PENSTOCK_CHECK(!program.devices.empty(), "a program has devices");
-  if (!items_agree(program)) return std::nullopt;
+  if (!items_are_in_step(program)) return std::nullopt;
   const int devices = program.device_count();
   const std::vector<int> last = backward_slots(program.devices.back(), devices);
   SlotGrid grid;

@@ -20,7 +20,9 @@ struct SlotGrid {
 };
 
 // Returns nothing if the program has no such slots: the i-th item is not the same (chunk, micro-batch, slice)
-// on all devices, stages do not loop over the devices, or a device's list is not in slot order.
+// on all devices, stages do not loop over the devices, a device's list is not in slot order, or an input from
+// another device is not made in an earlier slot. What is planned on slots can therefore not deadlock. The
+// program must be complete (schedule/check/check.h).
 std::optional<SlotGrid> find_slot_grid(const Program& compute_only);
 
 // A slot in which every device runs a forward, or every device a backward (B or I).

@@ -64,8 +64,9 @@ std::string json_of(const Deadlock& deadlock, const std::string& name) {
 }
 
 std::string head_of(const Result& result) {
-  return result.name + ": " + print_seconds(result.makespan) + ", bubble " + percent(result.bubble_fraction) +
-         " of the step, " + percent(result.span_bubble_fraction) + " of the devices' spans\n";
+  return printable_lines(result.name) + ": " + print_seconds(result.makespan) + ", bubble " +
+         percent(result.bubble_fraction) + " of the step, " + percent(result.span_bubble_fraction) +
+         " of the devices' spans\n";
 }
 
 // Prints rounding errors of sums, such as a wait of 1e-13 s, as 0.
@@ -103,7 +104,7 @@ std::string to_json(const Result& result) {
 }
 
 std::string to_table(const Result& result) {
-  if (result.deadlock) return result.name + ": " + result.deadlock->text + "\n";
+  if (result.deadlock) return printable_lines(result.name) + ": " + result.deadlock->text + "\n";
   Rows rows{kColumns};
   for (std::size_t d = 0; d < result.devices.size(); ++d) {
     rows.push_back(cells_of(result.devices[d], result.makespan));

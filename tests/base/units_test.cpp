@@ -18,7 +18,8 @@ TEST(Units, ArePrintedAtTheEndsOfTheirTypes) {
   EXPECT_EQ(print_bytes(std::numeric_limits<Bytes>::max()), "8589934592 GiB");
   EXPECT_EQ(print_bytes(std::numeric_limits<Bytes>::min()), "-8589934592 GiB");
   EXPECT_EQ(print_bytes(-2048), "-2.00 KiB");
-  EXPECT_EQ(print_seconds(1e300), "277777777777 h 46 min");
+  EXPECT_EQ(print_seconds(1e300), "1e+300 s");
+  EXPECT_EQ(print_seconds(9.9e14), "275000000000 h 00 min");
   EXPECT_EQ(print_seconds(-7325), "-2 h 02 min");
 }
 
@@ -30,6 +31,16 @@ TEST(Units, SizesAreReadWithTheirUnitAlone) {
   EXPECT_EQ(parse_bytes("512 B"), 512);
   for (const char* wrong : {"123", "-1 GiB", "GiB", "6 gib", "inf GiB", ""})
     EXPECT_THROW(parse_bytes(wrong), InputError) << wrong;
+}
+
+TEST(Text, ShowsWhatATerminalWouldObey) {
+  EXPECT_EQ(printable("a\tb\x7F\x1B[2J\n"), "a\\x09b\\x7f\\x1b[2J\\x0a");
+  EXPECT_EQ(printable("\xC2\x9B"
+                      "31m\xC2\xA0\xC3\xA9\xFF"),
+            "\\xc2\\x9b31m\xC2\xA0\xC3\xA9\\xff");
+  EXPECT_EQ(printable_lines("one\x1B\ntwo\n\n"), "one\\x1b\ntwo\n\n");
+  EXPECT_EQ(printable_lines(std::string(1000, 'x')), std::string(1000, 'x'));
+  EXPECT_EQ(printable_lines(""), "");
 }
 
 TEST(Text, CountsOneOfAThingInTheSingular) {

@@ -8,6 +8,7 @@
 #include "failure.h"
 #include "plan/answer.h"
 #include "plan/plan_print.h"
+#include "plan/trainer_jobs.h"
 #include "plan/trainers/changes.h"
 #include "plan/trainers/explain.h"
 #include "plan/trainers/megatron.h"
@@ -16,17 +17,6 @@
 
 namespace penstock::plan {
 namespace {
-
-constexpr int kAskedGpus = 64;
-
-Question question_of(const std::string& engine, std::vector<std::string> more = {}) {
-  std::filesystem::current_path(PENSTOCK_SOURCE_DIR);
-  std::vector<std::string> words{"--model.name=llama3-70b", "--cluster.gpus=64",
-                                 "--workload.seq_len=8192", "--workload.global_batch=128",
-                                 "--cluster.hardware=h100", "--cluster.engine=" + engine};
-  words.insert(words.end(), more.begin(), more.end());
-  return read_question("", words);
-}
 
 // Every candidate of a search over the trainer's space, not the best alone.
 std::vector<Candidate> candidates_of(const Question& question) {
@@ -54,18 +44,6 @@ TEST(Trainers, ASearchHasOnlyWhatTheTrainerCanDo) {
     }
     EXPECT_GT(seen.size(), 1);
   }
-}
-
-// Settings as text, read as a job.
-Job job_of(const Question& question, const Layout& layout) {
-  Candidate candidate;
-  candidate.layout = layout;
-  const std::string text =
-      print_settings(*question.cluster.trainer, {question.workload, question.cluster, {}}, candidate);
-  const PlanOptions::ClusterKeys& cluster = question.options.cluster;
-  Today today{.origin = "job.toml", .gpus = cluster.gpus, .hardware = cluster.hardware};
-  (cluster.engine == "megatron" ? today.megatron : today.torchtitan) = text;
-  return Job(today);
 }
 
 TEST(Trainers, WhatIsWrittenForMegatronReadsBackAsTheSameLayout) {
@@ -307,13 +285,6 @@ TEST(Trainers, AConfigurationOfTodayIsExplained) {
   EXPECT_TRUE(explained.fits);
   for (const char* part : {"matrix products", "what limits it", "what would help", "device 0"})
     EXPECT_NE(explained.text.find(part), std::string::npos) << part;
-}
-
-TEST(Trainers, APlanTellsWhatItsSearchLeavesOut) {
-  const std::string left_out = "Not searched: ";
-  EXPECT_NE(print_plan(answer(question_of("torchtitan"))).find(left_out), std::string::npos);
-  EXPECT_EQ(print_plan(answer(question_of("penstock", {"--search.simulate=0"}))).find(left_out),
-            std::string::npos);
 }
 
 TEST(Trainers, WhatATrainerHasNotIsRefusedByName) {

@@ -307,6 +307,7 @@ class BadInput(unittest.TestCase):
                          simulate(exchange="pared", **costs))
         self.refused('"True" is not a context exchange', simulate(exchange=True))
         self.refused("record -5", simulate(forward=[1] * 4, backward=1, record=-5))
+        self.refused("record 0.5: expected whole bytes", simulate(forward=[1] * 4, backward=1, record=0.5))
         self.refused("message -5", simulate(forward=[1] * 4, backward=1, message=-5))
         self.refused("message has 2 numbers; expected one, or one for each of 8 slices",
                      simulate(forward=[1] * 4, backward=1, message=[5, 5]))

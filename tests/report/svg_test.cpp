@@ -95,9 +95,13 @@ TEST(Svg, IsWellFormedXmlWithABoxForEachAction) {
 }
 
 TEST(Svg, EscapesTextFromOutside) {
-  Drawing drawing{.title = "<script>&\"\n\xFF", .rows = {"a<b"}, .boxes = {}, .end = 1, .unit = "&"};
+  Drawing drawing{.title = "<script>&\"\n\xFF\xEF\xBF\xBE\xEF\xBF\xBF.",
+                  .rows = {"a<b"},
+                  .boxes = {},
+                  .end = 1,
+                  .unit = "&"};
   const std::string text = svg(drawing);
-  EXPECT_NE(text.find("&lt;script&gt;&amp;\" \xEF\xBF\xBD</text>"), std::string::npos) << text;
+  EXPECT_NE(text.find("&lt;script&gt;&amp;\" \xEF\xBF\xBD  .</text>"), std::string::npos) << text;
   EXPECT_NE(text.find(">a&lt;b</text>"), std::string::npos);
 }
 

@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
+#include <numeric>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -19,6 +22,7 @@
 #include "schedule/program_text.h"
 #include "schedule/random_execution.h"
 #include "schedule/slot_grid.h"
+#include "schedule/text.h"
 
 namespace penstock::schedule {
 namespace {
@@ -112,6 +116,73 @@ TEST(Vocabulary, SchedulesWithoutSlotsAreRefused) {
     const std::string refusal = failure<InputError>([&] { sharded(schedule); });
     EXPECT_NE(refusal.find("use slimpipe"), std::string::npos) << refusal;
   }
+}
+
+// An order of the items of all devices in which chunks and slices of a micro-batch follow each other.
+std::vector<Key> random_items(const Request& asked, std::mt19937& random) {
+  std::map<std::pair<int, int>, int> next;  // slice, by micro-batch and chunk
+  std::vector<Key> items;
+  const auto count =
+      static_cast<std::size_t>(std::accumulate(asked.slices.begin(), asked.slices.end(), 0) * asked.chunks);
+  while (items.size() < count) {
+    const int micro_batch = static_cast<int>(random() % asked.slices.size());
+    const int chunk = static_cast<int>(random() % static_cast<unsigned>(asked.chunks));
+    int& slice = next[{micro_batch, chunk}];
+    if (slice == asked.slices[micro_batch] || (chunk > 0 && next[{micro_batch, chunk - 1}] <= slice))
+      continue;
+    items.push_back(make_key(chunk * asked.devices, micro_batch, slice++));
+  }
+  return items;
+}
+
+// Devices that run a random order of items, forwards and backwards each in step; it may be illegal.
+Schedule random_in_step(const Request& asked, std::mt19937& random) {
+  const std::vector<Key> forwards = random_items(asked, random);
+  std::vector<Key> backwards = random_items(asked, random);
+  std::ranges::reverse(backwards);
+  std::vector<int> slot_of;  // of the last device's backwards, and of those that the others run before
+  const int p = asked.devices, items = static_cast<int>(forwards.size());
+  for (int i = 0, slot = p - 1; i < items + p - 1; ++i)
+    slot_of.push_back(slot = std::max(slot + (i > 0), static_cast<int>(random() % (items + p))));
+  Schedule schedule{"random", p * asked.chunks, asked.slices, {}};
+  for (int r = 0; r < p; ++r) {
+    std::map<std::pair<int, bool>, Action> actions;
+    for (int i = 0; i < items; ++i) {
+      const Key& forward = forwards[i];
+      const Key& backward = backwards[i];
+      actions[{i + r, false}] = {forward.at_stage(forward.stage + r), Kind::Forward};
+      actions[{slot_of[i + p - 1 - r], true}] = {backward.at_stage(backward.stage + r), Kind::Backward};
+    }
+    auto& list = schedule.devices.emplace_back();
+    for (const auto& [place, action] : actions) list.push_back(action);
+  }
+  return schedule;
+}
+
+// Also where lists in slot order would have a device compute before its input is there: those have no grid.
+TEST(Vocabulary, WhatIsPlannedOnSlotsOfAnyLegalScheduleNeverDeadlocks) {
+  std::mt19937 random(1);
+  int planned = 0, without_slots = 0;
+  for (int i = 0; i < 30000; ++i) {
+    Request asked;
+    asked.devices = 2 + static_cast<int>(random() % 3);
+    asked.chunks = 1 + static_cast<int>(random() % 3);
+    asked.slices.assign(1 + random() % 2, 1 + static_cast<int>(random() % 4));
+    const Schedule schedule = random_in_step(asked, random);
+    if (!check(schedule, 1).empty()) continue;
+    if (!find_slot_grid(compute_only(schedule))) {
+      ++without_slots;
+      continue;
+    }
+    ++planned;
+    ASSERT_EQ(first_finding(sharded(schedule)), "legal") << to_csv(schedule);
+    for (const ExchangeMode mode : {ExchangeMode::Paired, ExchangeMode::Levelled}) {
+      const Program program = lower(schedule, {.vocabulary = {.parallel = true}, .exchange = {.mode = mode}});
+      ASSERT_EQ(first_finding(program), "legal") << to_csv(schedule);
+    }
+  }
+  EXPECT_GT(planned, 1000);
+  EXPECT_GT(without_slots, 100);
 }
 
 TEST(Vocabulary, EveryRandomExecutionRunsRight) {

@@ -167,6 +167,11 @@ class Slurm:
         fields = dict(field.split("=", 1) for field in self.ask("scontrol", "show", "job", job).split() if "=" in field)
         return fields.get("JobState", ""), int(fields.get("Restarts", "0"))
 
+    def told(self, job):
+        """What Slurm says of the job and of the nodes, and the end of the controller's log."""
+        log = (self.folder / "slurmctld.log").read_text().splitlines()[-30:]
+        return self.ask("scontrol", "show", "job", job) + self.ask("sinfo", "-N", "-l") + "\n".join(log)
+
     def end(self):
         subprocess.run(["scancel", "-u", "root"], capture_output=True)
         time.sleep(1)

@@ -174,9 +174,10 @@ def goes_back_when_its_first_node_is_lost(slurm, steps):
     """It takes the job's script along. Slurm lets such a job go on for ever, so the other node puts it back, and is enough for it."""
     job = submit(slurm, "begun", "--nodes=1-2", "--time=20", steps=steps)
     wait_for_half(slurm, "begun", steps)
-    wait_until("it is watched", lambda: processes("watch_node"), PATIENCE, lambda: log_of(slurm, "begun"))
+    wait_until("it is watched", lambda: watchers(job, "n2"), PATIENCE, lambda: log_of(slurm, "begun"))
     slurm.lose_node("n1")
-    wait_until("the job is put back", lambda: slurm.state(job)[1] > 0, PATIENCE, lambda: log_of(slurm, "begun"))
+    seen = lambda: f"watched by {watchers(job, 'n2')}\n{slurm.told(job)}\n{log_of(slurm, 'begun')}"
+    wait_until("the job is put back", lambda: slurm.state(job)[1] > 0, PATIENCE, seen)
     wait_for_end(slurm, "begun", job)
     first, _, second = log_of(slurm, "begun").partition("start on n2:1\n")
     assert first.count("start on n1:1,n2:1\n") == 1 and "resumes   after step" in second and "start on" not in second, first + second
@@ -202,13 +203,20 @@ def waits_while_no_node_answers(slurm):
 def leaves_nothing_when_cancelled(slurm):
     """On either node, the one that watches the first included."""
     job = submit(slurm, "cancelled", "--nodes=2", "--time=20", steps=1000000)
-    runs = lambda: len(steps_of(slurm.folder / "cancelled")) >= 5 and processes("watch_node")
+    runs = lambda: len(steps_of(slurm.folder / "cancelled")) >= 5 and watchers(job, "n2")
     wait_until("it has done 5 steps, and is watched", runs, PATIENCE, lambda: log_of(slurm, "cancelled"))
     assert processes(f"slurmstepd: [{job}.")
     for node in NODES:
         assert any(f"SLURMD_NODENAME={node}".encode() in environment_of(process) for process in processes_of(job)), node
     slurm.ask("scancel", job)
     wait_until("nothing of it is running", lambda: not processes_of(job), 30, lambda: [(process, name_of(process)) for process in processes_of(job)])
+
+
+def watchers(job, node):
+    """The shells on that node which watch the job's first one; an srun that has yet to start one has the same words."""
+    number, name = f"SLURM_JOB_ID={job}".encode(), f"SLURMD_NODENAME={node}".encode()
+    shells = [process for process in processes("watch_node") if name_of(process) == "bash"]
+    return [process for process in shells if {number, name} <= set(environment_of(process))]
 
 
 def timed(job, *words):

@@ -44,7 +44,7 @@ struct ShowFlags {
 };
 
 std::string describe(const schedule::Schedule& schedule) {
-  return schedule.name + ": " + counted(schedule.device_count(), "device") + ", " +
+  return printable_lines(schedule.name) + ": " + counted(schedule.device_count(), "device") + ", " +
          counted(schedule.stages, "stage") + ", " + counted(schedule.micro_batches(), "micro-batch") + "\n";
 }
 
@@ -78,13 +78,12 @@ std::string notes(const run::Run& run) {
 
 // Drawings use unit times; only schedules made for given costs use other times.
 void refuse_idle_costs(const ShowFlags& flags) {
-  const bool given =
-      flags.times != sim::UnitTimes{} || !flags.costs.empty() || !flags.schedule.memory_limit.empty();
-  const std::string& name = flags.schedule.name;
-  if (!given || (!name.empty() && schedule::find_generator(name).made_for_costs)) return;
+  refuse_idle_limit(flags.schedule);
+  const bool given = flags.times != sim::UnitTimes{} || !flags.costs.empty();
+  if (!given || is_made_for_costs(flags.schedule)) return;
   throw InputError(
-      "--forward, --input, --weight, --transfer, --costs, --memory-limit: only greedy is made for given "
-      "costs; for other schedules give them to simulate");
+      "--forward, --input, --weight, --transfer, --costs: only greedy is made for given costs; for other "
+      "schedules give them to simulate");
 }
 
 // Simulates a program with F = 1, B = 2, I = W = 1, vocabulary visits 1/2, copies of a whole record 1.

@@ -109,15 +109,20 @@ sim::CostTable read_costs(const std::string& path, const schedule::Schedule& sch
   return costs_at(path, sim::extent_of(schedule));
 }
 
+bool is_made_for_costs(const ScheduleFlags& flags) {
+  return !flags.name.empty() && schedule::find_generator(flags.name).made_for_costs;
+}
+
+void refuse_idle_limit(const ScheduleFlags& flags) {
+  if (flags.memory_limit.empty() || is_made_for_costs(flags)) return;
+  throw InputError(
+      "--memory-limit works only with greedy, which is made for it; other schedules have a fixed memory "
+      "need");
+}
+
 void give_costs(ScheduleFlags& flags, const sim::UnitTimes& times, const std::string& costs) {
-  const bool made_for_costs = !flags.name.empty() && schedule::find_generator(flags.name).made_for_costs;
-  if (!made_for_costs) {
-    if (!flags.memory_limit.empty())
-      throw InputError(
-          "--memory-limit works only with greedy, which is made for it; other schedules have a fixed memory "
-          "need");
-    return;
-  }
+  refuse_idle_limit(flags);
+  if (!is_made_for_costs(flags)) return;
   const schedule::Request request = schedule::checked_request(flags.name, request_of(flags));
   if (costs.empty()) {
     flags.costs = costs_of(times);

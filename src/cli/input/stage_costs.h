@@ -19,9 +19,15 @@ void add_cost_flags(CLI::App& command, sim::UnitTimes& times, std::string& costs
 // devices, or if the schedule has unequal numbers of slices.
 sim::CostTable read_costs(const std::string& path, const schedule::Schedule& schedule);
 
+// Whether --schedule names one that is made for given costs.
+bool is_made_for_costs(const ScheduleFlags& flags);
+
+// Throws InputError for a --memory-limit of another schedule.
+void refuse_idle_limit(const ScheduleFlags& flags);
+
 // For a schedule made for given costs, fills in the costs (each stage's means from the table if there is one,
-// otherwise the seconds) and --memory-limit. Leaves other schedules as they are; they take no memory limit.
-// Throws InputError for a stage without a time and for a limit that is too small or cannot be read.
+// otherwise the seconds) and --memory-limit. Leaves other schedules as they are. Throws InputError for a
+// stage without a time, and for a limit that is idle, too small or cannot be read.
 void give_costs(ScheduleFlags& flags, const sim::UnitTimes& times, const std::string& costs);
 
 }  // namespace penstock::cli

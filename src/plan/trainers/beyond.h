@@ -35,16 +35,4 @@ struct Beyond {
 void apply(const Beyond& beyond, Question& question);
 void apply(const Beyond& beyond, const Workload& workload, Layout& layout);
 
-// Recomputes one in `every` layers of each device. The share is that of the device with most layers.
-void recompute_every(std::int64_t every, const Workload& workload, Layout& layout);
-
-// Recomputes the first `layers` layers of each stage, or all: Megatron-LM's --recompute-method block.
-void recompute_first(std::int64_t layers, const Workload& workload, Layout& layout);
-
-// torchtitan's selective recomputation by operation: the outputs of wq, wv, w1, w2 and attention stay, those
-// of wk, wo and w3 and everything else are recomputed. Half of the layers stand for half of these tensors; no
-// expert outputs stay. Gives 3 % less than the bytes of a Llama 3 8B.
-void recompute_every_second_product(const Workload& workload, Layout& layout);
-bool recomputes_every_second_product(const Workload& workload, const Layout& layout);
-
 }  // namespace penstock::plan

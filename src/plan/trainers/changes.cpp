@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "plan/plan_print.h"
+#include "plan/trainer_choices.h"
 #include "plan/trainers/beyond.h"
 
 namespace penstock::plan {
@@ -90,15 +91,10 @@ class Neighbours {
     const Workload& workload = question_.workload;
     for (const model::Policy policy : question_.cluster.trainer->policies)
       add([&](Layout& other) { recompute(other, policy); });
-    if (question_.cluster.trainer->name == "torchtitan") {
-      add([&](Layout& other) { recompute_every(2, workload, other); });
-      add([&](Layout& other) { recompute_every_second_product(workload, other); });
-    } else {
-      add([&](Layout& other) { recompute(other, model::Policy::None), other.recompute_scores = true; });
-      if (const std::int64_t layers = chunk_layers(workload, layout_); layers > 1)
-        add([&](Layout& other) { recompute_first(layers / 2, workload, other); });
-      if (layout_.whole_hidden) add([](Layout& other) { other.whole_hidden = false; });
+    for (const Layout& part : partly_recomputed(*question_.cluster.trainer, workload, layout_)) {
+      if (fit_memory(workload, part, question_.cluster.limit).fits) add([&](Layout& other) { other = part; });
     }
+    if (layout_.whole_hidden) add([](Layout& other) { other.whole_hidden = false; });
   }
 
   void add_schedules() {

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/whole.h"
-#include "plan/trainers/beyond.h"
+#include "plan/trainer_choices.h"
 #include "plan/trainers/torchtitan_models.h"
 #include "plan/trainers/torchtitan_schedules.h"
 

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/trainer_choices.h"
+
+#include <algorithm>
+
+namespace penstock::plan {
+namespace {
+
+using model::KeepSet;
+using T = model::SavedTensor;
+
+constexpr KeepSet kProducts =
+    KeepSet{}.with(T::LayerInput).with(T::Query).with(T::KeyValue).with(T::AttentionOutput);
+
+struct Kept {
+  KeepSet keep, others;
+  double recomputed;
+  friend bool operator==(const Kept&, const Kept&) = default;
+};
+
+Kept every_second_product(const Workload& workload) {
+  if (workload.model.shape.experts > 1) return {kProducts, model::keep_of(model::Policy::None), 1};
+  return {kProducts, kProducts.with(T::NormTwoInput).with(T::GateUp), 0.5};
+}
+
+std::int64_t most_layers_of_a_device(const Workload& workload, const Layout& layout) {
+  std::int64_t most = 0;
+  for (int rank = 0; rank < layout.mesh.pipeline; ++rank)
+    most = std::max(most, device_layers(workload, layout, rank));
+  return most;
+}
+
+void recompute_whole_layers(double share, Layout& layout) {
+  layout.recompute_scores = false;
+  layout.keep = model::keep_of(model::Policy::Full);
+  layout.others = model::keep_of(model::Policy::None);
+  layout.recomputed = share;
+}
+
+}  // namespace
+
+void recompute_every(std::int64_t every, const Workload& workload, Layout& layout) {
+  const std::int64_t most = most_layers_of_a_device(workload, layout);
+  recompute_whole_layers(static_cast<double>(most / every) / static_cast<double>(most), layout);
+}
+
+void recompute_first(std::int64_t layers, const Workload& workload, Layout& layout) {
+  const std::int64_t all = chunk_layers(workload, layout);
+  recompute_whole_layers(static_cast<double>(std::min(layers, all)) / static_cast<double>(all), layout);
+}
+
+void recompute_every_second_product(const Workload& workload, Layout& layout) {
+  const Kept kept = every_second_product(workload);
+  layout.keep = kept.keep;
+  layout.others = kept.others;
+  layout.recomputed = kept.recomputed;
+}
+
+bool recomputes_every_second_product(const Workload& workload, const Layout& layout) {
+  return Kept{layout.keep, layout.others, layout.recomputed} == every_second_product(workload);
+}
+
+std::vector<Layout> partly_recomputed(const Trainer& trainer, const Workload& workload,
+                                      const Layout& layout) {
+  std::vector<Layout> found;
+  const auto add = [&](const auto& recompute) {
+    Layout& other = found.emplace_back(layout);
+    recompute(other);
+    const bool known = found.size() > 1 && found[found.size() - 2] == other;
+    if (known || other.recomputed == 0) found.pop_back();
+  };
+  if (trainer.recomputes_products) {
+    const std::int64_t layers = most_layers_of_a_device(workload, layout);
+    for (std::int64_t every = layers; every > 1; --every)
+      add([&](Layout& other) { recompute_every(every, workload, other); });
+    add([&](Layout& other) { recompute_every_second_product(workload, other); });
+  } else {
+    const std::int64_t layers = chunk_layers(workload, layout);
+    for (std::int64_t first = 1; first < layers; ++first)
+      add([&](Layout& other) { recompute_first(first, workload, other); });
+  }
+  return found;
+}
+
+std::vector<ShardedWeights> shardings_to_try(const Trainer& trainer, const Layout& layout) {
+  std::vector<ShardedWeights> found{layout.sharded};
+  if (!trainer.shards_weights || layout.mesh.replicas() == 1) return found;
+  for (std::int64_t copies = 1; copies < layout.mesh.replicas(); copies *= 2) {
+    if (layout.mesh.data % copies != 0) break;
+    for (const bool regathers : {true, false}) {
+      ShardedWeights other = layout.sharded;
+      other.group = copies > 1 ? layout.mesh.replicas() / copies : 0;
+      if (regathers != (layout.mesh.pipeline == 1)) other.asked = regathers;  // not the trainer's default
+      if (other != found.front()) found.push_back(other);
+    }
+  }
+  return found;
+}
+
+}  // namespace penstock::plan
