@@ -176,6 +176,16 @@ Words read_toml_file(const std::string& path, const OptionTable& table) {
   return read_toml(read_text(path, kLongestOptions), path, table);
 }
 
+void require_settings(std::span<const std::string> arguments, const OptionTable& table) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string_view argument = arguments[i];
+    if (!argument.starts_with('-')) continue;
+    const std::size_t equals = argument.find('=');
+    option_of_flag(argument.substr(0, equals), table);
+    if (equals == std::string_view::npos) ++i;  // its value
+  }
+}
+
 void apply_overrides(std::span<const std::string> arguments, const OptionTable& table) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string_view argument = arguments[i];

@@ -22,6 +22,10 @@ Words read_toml(std::string_view text, std::string_view origin, const OptionTabl
 // InputError if it is not TOML.
 std::vector<GivenValue> read_toml_values(std::string_view text, std::string_view origin);
 
+// Throws InputError for a word that begins with "-" and is no setting. To be called before a file is opened:
+// the value of a misspelt flag may have been taken for the file.
+void require_settings(std::span<const std::string> arguments, const OptionTable& table);
+
 // Each override is "--section.key=value", or "--section.key" followed by its value.
 void apply_overrides(std::span<const std::string> arguments, const OptionTable& table);
 

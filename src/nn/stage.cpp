@@ -21,8 +21,8 @@ namespace penstock::nn {
 struct SliceRecord {
   SlicePlace place;
   std::vector<LayerRecords> layers;
-  at::Tensor tokens;       // first stage: for the embedding's gradient; a view of the caller's batch
-  at::Tensor grad_hidden;  // last stage: the kept gradient of the loss [n, h]
+  std::vector<at::Tensor> tokens;  // first stage: for the embedding's gradient; views of the caller's batch
+  at::Tensor grad_hidden;          // last stage: the kept gradient of the loss [n, h]
 };
 using SliceRecords = std::map<SliceKey, SliceRecord>;
 
@@ -55,7 +55,6 @@ model::KeepSet kept_by_evaluation(const ForwardInput& input) {
 }
 
 at::Tensor as_rows(const at::Tensor& x) { return x.reshape({-1, x.size(-1)}).contiguous(); }
-at::Tensor as_row(const at::Tensor& ids) { return ids.reshape(-1).contiguous(); }
 
 StageOptions completed(StageOptions options) {
   const std::int64_t experts = options.shape.experts;
@@ -159,7 +158,7 @@ Rows Stage::Parts::run_layers(const ForwardInput& input, SliceRecords& store, bo
   record.place = input.place;
   record.layers.assign(layers.size(), LayerRecords(static_cast<std::size_t>(group.own())));
   if (options.first && training) record.tokens = input.tokens;
-  Rows hidden = options.first ? embedding.embed(as_row(input.tokens))
+  Rows hidden = options.first ? embedding.embed(row_of(input.tokens))
                               : group.split(as_rows(input.hidden), input.place.rows());
   for (std::size_t layer = 0; layer < layers.size(); ++layer) {
     const LayerCall call{input.place, earlier_slices(store, input.key, layer, group.own()), input.partners};
@@ -176,7 +175,7 @@ Rows Stage::Parts::run_layers(const ForwardInput& input, SliceRecords& store, bo
 
 // Returns the loss and, when training, the gradient of the stage's output.
 OutputResult Stage::Parts::run_output(const ForwardInput& input, const Rows& hidden, bool training) {
-  const at::Tensor targets = as_row(input.targets);
+  const at::Tensor targets = row_of(input.targets);
   if (group.shards() == 1) {
     if (training) return output_forward(output, hidden.front(), targets, input.loss_scale);
     return {.loss_sum = output_loss(output, hidden.front(), targets), .grad_hidden = {}};
@@ -209,7 +208,7 @@ at::Tensor Stage::Parts::run_backward(SliceKey key, const at::Tensor& grad_outpu
     grad = of_layer(layer, std::move(grad), call, std::move(record.layers[layer]));
   }
   if (!options.first) return group.join(grad);
-  embedding.add_gradient(grad, as_row(record.tokens));
+  embedding.add_gradient(grad, row_of(record.tokens));
   return {};
 }
 

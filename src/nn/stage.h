@@ -79,9 +79,10 @@ struct ForwardInput {
   SliceKey key;
   SlicePlace place;
   bool last_slice = false;                // no later slice reads its keys and values: evaluation drops them
-  at::Tensor tokens;                      // [b, T] int64, first stage; all tokens of the tensor group
+  std::vector<at::Tensor> tokens;         // [b, T] int64 in parts along T, first stage; all tokens of the
+                                          // tensor group; the stage keeps these views until its backward
   at::Tensor hidden;                      // [n, h] in the compute type, other stages
-  at::Tensor targets;                     // [b, T] int64, last stage, as tokens; -1: no target
+  std::vector<at::Tensor> targets;        // likewise, last stage; -1: no target
   double loss_scale = 1.0;                // last stage: 1 / number of targets of the whole step
   AttentionPartners* partners = nullptr;  // devices that compute part of this slice's attention; may be null
 };

@@ -5,6 +5,7 @@
 
 #include "base/columns.h"
 #include "base/text.h"
+#include "plan/trainer_choices.h"
 
 namespace penstock::plan {
 namespace {
@@ -112,6 +113,7 @@ std::string beside_limit(const Cluster& cluster) {
 std::string print_policy(const Layout& layout) {
   if (layout.recompute_scores) return "scores";
   if (layout.recomputed == 0) return model::policy_text(layout.others);
+  if (recomputes_every_second_product(layout)) return "every 2nd product";
   const std::string text = model::policy_text(layout.keep);
   return layout.recomputed < 1 ? text + " in " + percent(layout.recomputed) : text;
 }

@@ -96,6 +96,7 @@ Question read_question(const std::string& path, std::span<const std::string> ove
   OptionTable table;
   describe(options, table);
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  run::require_settings(overrides, table);
   if (!path.empty()) {
     run::read_description(path, table);
     find_from(folder, options.cluster);

@@ -15,7 +15,6 @@ constexpr KeepSet kProducts =
 struct Kept {
   KeepSet keep, others;
   double recomputed;
-  friend bool operator==(const Kept&, const Kept&) = default;
 };
 
 Kept every_second_product(const Workload& workload) {
@@ -56,9 +55,7 @@ void recompute_every_second_product(const Workload& workload, Layout& layout) {
   layout.recomputed = kept.recomputed;
 }
 
-bool recomputes_every_second_product(const Workload& workload, const Layout& layout) {
-  return Kept{layout.keep, layout.others, layout.recomputed} == every_second_product(workload);
-}
+bool recomputes_every_second_product(const Layout& layout) { return layout.keep == kProducts; }
 
 std::vector<Layout> partly_recomputed(const Trainer& trainer, const Workload& workload,
                                       const Layout& layout) {

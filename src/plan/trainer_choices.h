@@ -20,7 +20,7 @@ void recompute_first(std::int64_t layers, const Workload& workload, Layout& layo
 // of wk, wo and w3 and everything else are recomputed. Half of the layers stand for half of these tensors; no
 // expert outputs stay. Gives 3 % less than the bytes of a Llama 3 8B.
 void recompute_every_second_product(const Workload& workload, Layout& layout);
-bool recomputes_every_second_product(const Workload& workload, const Layout& layout);
+bool recomputes_every_second_product(const Layout& layout);
 
 // The layout with each of the trainer's recomputations of parts of the layers, those with the same share of
 // them once.

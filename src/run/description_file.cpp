@@ -82,6 +82,10 @@ std::vector<GivenValue> parse_values(const std::string& text, const std::string&
   return files::read_toml_values(text, origin);
 }
 
+void require_settings(std::span<const std::string> words, const OptionTable& table) {
+  files::require_settings(words, table);
+}
+
 void override_description(std::span<const std::string> words, const OptionTable& table) {
   files::apply_overrides(words, table);
 }

@@ -31,10 +31,12 @@ void add_description_home(const std::string& folder);
 
 // Read such a file, or such a text, into the table's targets and return the keys given, as "section.key";
 // parse_values returns all values of a text with other keys; override_description takes "--section.key=value"
-// words. All throw InputError that names file, line and key, as files/option_file.h does.
+// words, which require_settings checks. All throw InputError that names file, line and key, as
+// files/option_file.h does.
 Words read_description(const std::string& path, const OptionTable& table);
 Words parse_description(const std::string& text, const std::string& origin, const OptionTable& table);
 std::vector<GivenValue> parse_values(const std::string& text, const std::string& origin);
+void require_settings(std::span<const std::string> words, const OptionTable& table);
 void override_description(std::span<const std::string> words, const OptionTable& table);
 
 // Reads the sizes in a Hugging Face config.json; `path` is the file or its folder.

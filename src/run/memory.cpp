@@ -30,19 +30,18 @@ model::MemoryPeaks standing_memory(const Run& run, const std::vector<int>& stage
   return memory;
 }
 
-// Bytes of the other side's gradient of tied embeddings during their reduction.
-Bytes tied_bytes(const schedule::Program& program, int device) {
-  Bytes bytes = 0;
-  for (const schedule::Op& op : program.devices[device].ops) {
-    if (op.kind == schedule::OpKind::ReduceGradients && op.peer >= 0) bytes = std::max(bytes, op.bytes);
-  }
-  return bytes;
+// Bytes of the other side's gradient of tied embeddings during their reduction, shard by shard.
+Bytes tied_bytes(const Run& run, const schedule::Program& program, int device) {
+  const bool meets = std::ranges::any_of(program.devices[device].ops, [](const schedule::Op& op) {
+    return op.kind == schedule::OpKind::ReduceGradients && op.peer >= 0;
+  });
+  return meets ? accumulator_size(run.precision) * matrix_held(run).longest : 0;
 }
 
 model::MemoryPeaks memory_of(const Run& run, const schedule::Program& program, int device,
                              model::MemoryPeaks memory, const sim::MemoryUse& moving) {
   const auto peak = [&](sim::Held category) { return moving.peaks[static_cast<std::size_t>(category)]; };
-  const Bytes standing = memory.total(), tied = tied_bytes(program, device);
+  const Bytes standing = memory.total(), tied = tied_bytes(run, program, device);
   const Bytes exchanged = exchange_buffers(run, program, device);
   const Bytes served = exchange_temporaries(run, program, device);
   memory.buffers = memory.transfers + exchanged;

@@ -244,6 +244,7 @@ OptionTable describe(Options& options) {
 Options read_options(const std::string& path, std::span<const std::string> overrides) {
   Options options;
   const OptionTable table = describe(options);
+  files::require_settings(overrides, table);
   files::read_toml_file(path, table);
   take_copy_beside(path, options.schedule.file);
   files::apply_overrides(overrides, table);

@@ -117,8 +117,9 @@ void check_training(Options& options) {
           "train.min_lr = " + exact_number(train.min_lr) +
               " applies to the cosine: use train.lr_schedule = \"cosine\", or leave it out");
   require(train.lr_schedule == "constant" || train.min_lr <= train.lr,
-          "train.min_lr = " + exact_number(train.min_lr) + " is above train.lr = " + exact_number(train.lr) +
-              "; use at most that");
+          "train.min_lr = " + exact_number(train.min_lr) +
+              (train.min_lr == TrainOptions{}.min_lr ? ", the default," : "") +
+              " is above train.lr = " + exact_number(train.lr) + "; use at most that");
   require(train.loss_targets == "s" || options.data.seq_len > 1,
           "data.seq_len = 1 leaves no target with train.loss_targets = \"s-1\"; use 2 or more");
   require(!options.output.dir.empty(), "output.dir is missing; name a directory");

@@ -41,8 +41,8 @@ std::vector<std::int64_t> sample_text(nn::Stage& model, std::vector<std::int64_t
   for (std::int64_t i = 0; i < sampling.tokens; ++i) {
     // Evaluates the whole text for each token: samples are short, and no state is kept between calls.
     nn::ForwardInput input{.key = {0, 0}, .place = {1, static_cast<std::int64_t>(text.size()), 0}};
-    input.tokens = backend::to_device(
-        at::from_blob(text.data(), {1, static_cast<std::int64_t>(text.size())}, at::dtype(at::kLong)));
+    input.tokens = {backend::to_device(
+        at::from_blob(text.data(), {1, static_cast<std::int64_t>(text.size())}, at::dtype(at::kLong)))};
     // Models in f64 give f64.
     const at::Tensor logits = backend::to_host(model.evaluate_logits(input)).to(at::kFloat);
     model.forget(0);

@@ -263,6 +263,30 @@ TEST(WrongInput, WeightsOfARunOfAnotherModelAreRefused) {
   }
 }
 
+// Nothing beside the file says what it is of.
+TEST(WrongInput, AnOutputMatrixIsNotLostToTiedEmbeddings) {
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  for (const char* tied : {"false", "true"}) {
+    ASSERT_EQ(program({"train", scratch / "run.toml", "--ranks", "2", "--train.steps", "1",
+                       "--model.tied_embeddings", tied, "--output.dir", scratch / tied})
+                  .exit_code,
+              0);
+    std::filesystem::copy(scratch / (std::string(tied) + "/weights.safetensors"),
+                          scratch / (std::string(tied) + ".safetensors"));
+  }
+  const auto started = [&](const std::string& weights) {
+    return program({"train", scratch / "run.toml", "--dry-run", "--ranks", "2", "--output.dir",
+                    scratch / "new", "--model.tied_embeddings", "true", "--model.weights",
+                    scratch / weights});
+  };
+  EXPECT_EQ(started("true.safetensors").exit_code, 0);
+  const Ending lost = started("false.safetensors");
+  EXPECT_EQ(lost.exit_code, 2);
+  EXPECT_NE(lost.err.find("the output matrix lm_head.weight is not the embedding's"), std::string::npos)
+      << lost.err;
+}
+
 TEST(WrongInput, LinesOfMetricsThatAreNoneAreNamedByAReport) {
   const Scratch scratch;
   scratch.write("run.toml", small_run_file(scratch));

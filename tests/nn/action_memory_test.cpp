@@ -74,8 +74,8 @@ class Watched {
   at::Tensor forward(std::size_t stage, std::size_t slice, std::int64_t position, const at::Tensor& sent) {
     nn::ForwardInput input{.key = {0, static_cast<int>(slice)},
                            .place = {setting_.sequences, setting_.slices[slice], position}};
-    input.tokens = batch_.tokens.narrow(1, position, setting_.slices[slice]);
-    input.targets = batch_.targets.narrow(1, position, setting_.slices[slice]);
+    input.tokens = {batch_.tokens.narrow(1, position, setting_.slices[slice])};
+    input.targets = {batch_.targets.narrow(1, position, setting_.slices[slice])};
     input.hidden = message(sent);
     const Bytes used_up = input.hidden.defined() ? static_cast<Bytes>(input.hidden.nbytes()) : 0;
     at::Tensor output;

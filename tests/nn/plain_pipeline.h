@@ -81,9 +81,9 @@ inline double forward_all(std::vector<nn::Stage>& stages, const reference::Micro
     for (nn::Stage& stage : stages) {
       const auto output = stage.forward({.key = {micro_batch, slice},
                                          .place = {batch.tokens.size(0), length, position},
-                                         .tokens = batch.tokens.narrow(1, position, length),
+                                         .tokens = {batch.tokens.narrow(1, position, length)},
                                          .hidden = hidden,
-                                         .targets = batch.targets.narrow(1, position, length),
+                                         .targets = {batch.targets.narrow(1, position, length)},
                                          .loss_scale = loss_scale});
       hidden = output.hidden;
       loss += output.loss_sum.value();

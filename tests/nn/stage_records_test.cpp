@@ -85,8 +85,8 @@ nn::ForwardInput slice_of(const reference::MicroBatch& batch, int slice, std::in
                           std::int64_t length) {
   return {.key = {5, slice},
           .place = {batch.tokens.size(0), length, begin},
-          .tokens = batch.tokens.narrow(1, begin, length),
-          .targets = batch.targets.narrow(1, begin, length)};
+          .tokens = {batch.tokens.narrow(1, begin, length)},
+          .targets = {batch.targets.narrow(1, begin, length)}};
 }
 
 TEST(StageEvaluation, HasTheTrainingLossFormsNoGradientsAndForgets) {

@@ -51,7 +51,7 @@ Read read_arguments(const std::string& more, const std::string& sequence_paralle
       sequence_parallel + more;
   read.beyond = read_megatron(MegatronArguments(read.text), options);
   read.question = settled(options, "");
-  apply(read.beyond, read.question);
+  apply(read.beyond, read.question.cluster.engine);
   Layout layout = layout_of(options, read.question.workload, read.question.cluster);
   apply(read.beyond, read.question.workload, layout);
   adapt(read.question.cluster, layout);

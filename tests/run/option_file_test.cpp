@@ -210,6 +210,9 @@ TEST(RunFile, NamesWhatIsWrongOnTheCommandLine) {
       "command line: \"--stepz\" is not a setting; write --section.key value, as in --model.config \"\"");
   EXPECT_EQ(refused({"--steps", "9"}),
             "command line: \"--steps\" is not a setting; did you mean --train.steps?");
+  const std::vector<std::string> steps{"--steps"};
+  EXPECT_EQ(failure<InputError>([&] { read_options("9", steps); }),
+            "command line: \"--steps\" is not a setting; did you mean --train.steps?");
   EXPECT_EQ(refused({"9"}),
             "command line: \"9\" is not a setting; write --section.key value, as in --model.config \"\"");
 }

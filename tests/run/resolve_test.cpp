@@ -308,12 +308,22 @@ TEST(Resolve, TellsWhatIsImpossibleWhateverIsChosen) {
   });
   EXPECT_EQ(refusal(options), failure<InputError>([&] { resolve(options); }));
   EXPECT_NE(refusal(options).find("schedule.slices = 12 is more than the 6 units"), std::string::npos);
+  const Options greedy = changed([](auto& o) {
+    o.schedule.name = "greedy";
+    o.schedule.chunks = 2;
+    o.parallel.pp = 8;
+  });
+  EXPECT_NE(refusal(greedy).find("makes 16 stages, which need a layer each"), std::string::npos)
+      << refusal(greedy);
   EXPECT_EQ(refusal(changed([](auto& o) { o.parallel.cp = 2; })), "");
   EXPECT_EQ(refusal(changed([](auto& o) { o.schedule.slices = 0; })), "");
 }
 
 TEST(Resolve, RefusesWhatCannotTrain) {
-  EXPECT_NE(refusal([](auto& o) { o.train.min_lr = 1; }).find("train.min_lr = 1"), std::string::npos);
+  EXPECT_NE(refusal([](auto& o) { o.train.min_lr = 1; }).find("train.min_lr = 1 is above"),
+            std::string::npos);
+  EXPECT_NE(refusal([](auto& o) { o.train.lr = 1e-5; }).find("train.min_lr = 3e-05, the default, is above"),
+            std::string::npos);
   EXPECT_NE(refusal([](auto& o) { o.output.dir.clear(); }).find("output.dir"), std::string::npos);
   EXPECT_NE(refusal([](auto& o) {
               o.data.seq_len = 1;

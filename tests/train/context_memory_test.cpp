@@ -53,6 +53,18 @@ TEST(ContextMemory, IsAsPredictedInEveryMode) {
                                     {{4, "mixed", 1, 4}, {4, "mixed", 1, 2, "full", "f32", 4, 1}});
 }
 
+// In whose records eight bytes a token would show.
+TEST(ContextMemory, IsAsPredictedOfNarrowModels) {
+  run::Options options = small_options("slimpipe", 1, 16, "bf16");
+  options.model.shape = {.layers = 1, .hidden = 16, .ffn = 48, .heads = 2, .kv_heads = 2};
+  options.data.seq_len = 2048;
+  options.parallel.cp = 2;
+  options.parallel.cp_mode = "query";
+  options.memory.policy = "full";
+  options.train.batch = 1;
+  expect_predicted(planned(options));
+}
+
 TEST(ContextMemory, IsAsPredictedWithASplitBackward) {
   for (const char* mode : {"gather", "query", "heads"})
     expect_all_predicted<ContextCase>(context_plan, {{2, mode, 2, 1, "none", "bf16", 4, 2, 1, "zb-v"}});

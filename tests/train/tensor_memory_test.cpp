@@ -83,6 +83,14 @@ TEST(TensorMemory, IsAsPredictedWithReplicasThatShareStates) {
                                     {2, 2, 2, "1f1b", 1, "balanced", "bf16", true, false, 2, "optimizer"}});
 }
 
+// The sides of a tied embedding meet shard by shard.
+TEST(TensorMemory, IsAsPredictedOfTiedEmbeddingsInSeveralShards) {
+  for (const int shards : {2, 4})
+    expect_all_predicted<TensorCase>(
+        tensor_plan, {{1, shards, 2, "slimpipe", 4, "none", "f32", true, false, 1, "auto", 64},
+                      {1, shards, 2, "slimpipe", 4, "full", "bf16", true, false, 2, "optimizer", 64}});
+}
+
 TEST(TensorMemory, IsAsPredictedForUnevenTokensAndSharedKeyHeads) {
   expect_all_predicted<TensorCase>(
       tensor_plan, {{2, 2, 2, "slimpipe", 3, "none", "bf16", false, false, 1, "auto", 509},

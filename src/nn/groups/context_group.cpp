@@ -81,10 +81,14 @@ std::int64_t ContextGroup::slice_begin(const SlicePlace& place) const {
                              : place.first_position;
 }
 
-at::Tensor ContextGroup::tokens_at(const SlicePlace& place, const at::Tensor& all) {
-  if (!place.in_two_runs()) return all.narrow(1, place.first_position, place.tokens);
+std::vector<at::Tensor> ContextGroup::views_at(const SlicePlace& place, const at::Tensor& all) {
+  if (!place.in_two_runs()) return {all.narrow(1, place.first_position, place.tokens)};
   const std::int64_t half = place.tokens / 2;
-  return at::cat({all.narrow(1, place.first_position, half), all.narrow(1, place.second_position, half)}, 1);
+  return {all.narrow(1, place.first_position, half), all.narrow(1, place.second_position, half)};
+}
+
+at::Tensor row_of(const std::vector<at::Tensor>& views) {
+  return (views.size() == 1 ? views.front() : at::cat(views, 1)).reshape(-1).contiguous();
 }
 
 at::Tensor ContextGroup::to_shared(const at::Tensor& own) const {

@@ -52,11 +52,11 @@ class ContextGroup {
   int token_ranks() const { return tokens_group_ ? tokens_group_->size() : 1; }  // c_q
   bool gathers_keys() const { return token_ranks() > 1 && mode_ == ContextMode::Gather; }
 
-  // This rank's place in the slice that begins at `first` with `tokens` tokens of each sequence, and the
-  // place's tokens of a tensor [b, s].
+  // This rank's place in the slice that begins at `first` with `tokens` tokens of each sequence, and views of
+  // the place's runs of tokens in a tensor [b, s].
   SlicePlace place(std::int64_t sequences, std::int64_t tokens, std::int64_t first) const;
   std::int64_t slice_begin(const SlicePlace& place) const;  // the slice's first position
-  static at::Tensor tokens_at(const SlicePlace& place, const at::Tensor& all);
+  static std::vector<at::Tensor> views_at(const SlicePlace& place, const at::Tensor& all);
 
   // Own frame to shared and back, for `heads` heads in all. The shared frame has 1/c_h of them, or one that
   // several ranks share if there are fewer heads than ranks; to_own() adds the ranks' parts of a shared head
@@ -91,5 +91,8 @@ class ContextGroup {
   ContextMode mode_ = ContextMode::Query;
   mutable Waits waits_;
 };
+
+// The numbers in views [b, T_i] of a place's runs, as one row [b·T].
+at::Tensor row_of(const std::vector<at::Tensor>& views);
 
 }  // namespace penstock::nn

@@ -4,9 +4,7 @@
 #include "plan/trainer_choices.h"
 
 namespace penstock::plan {
-void apply(const Beyond& beyond, Question& question) {
-  sim::Engine& engine = question.cluster.engine;
-  if (!beyond.model.empty()) question.workload.model.name = beyond.model;
+void apply(const Beyond& beyond, sim::Engine& engine) {
   if (beyond.compiled) engine.elementwise *= engine.compiled;
   if (beyond.looped_experts) engine.grouped_experts = false;
 }

@@ -31,8 +31,8 @@ struct Beyond {
   Words not_counted;  // settings that the prediction ignores, by name
 };
 
-// Apply it to the question before its layout is made, and to that layout before adapt().
-void apply(const Beyond& beyond, Question& question);
+// Apply it to the trainer's engine, and to a layout before adapt().
+void apply(const Beyond& beyond, sim::Engine& engine);
 void apply(const Beyond& beyond, const Workload& workload, Layout& layout);
 
 }  // namespace penstock::plan

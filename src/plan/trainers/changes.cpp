@@ -121,11 +121,10 @@ std::vector<Layout> neighbours(const Question& question, const Layout& layout) {
 }
 
 // The layout with its time and memory; absent if it cannot run or does not fit.
-std::optional<Candidate> judged(const Question& question, const Workload& workload, Layout layout) {
-  const Cluster& cluster = question.cluster;
+std::optional<Candidate> judged(const Cluster& cluster, const Workload& workload, Layout layout) {
   if (reject(workload, layout, cluster.hardware.node.gpus, cluster.engine.folded_experts)) return {};
-  if (refusal_of(*question.cluster.trainer, workload, layout)) return {};
-  adapt(question.cluster, layout);
+  if (refusal_of(*cluster.trainer, workload, layout)) return {};
+  adapt(cluster, layout);
   Candidate candidate;
   candidate.layout = layout;
   candidate.memory = fit_memory(workload, layout, cluster.limit);
@@ -153,19 +152,36 @@ class Search {
     }
   }
 
+  // The first that runs the same layout faster.
+  void add_engine_edit() {
+    for (const Edit& edit : job_.engine_edits()) {
+      const std::optional<Job::Read> read = read_with(edit);
+      if (!read) continue;
+      const std::optional<Candidate> candidate = judged_with(*read);
+      if (helps(candidate)) return found.push_back({*candidate, edit, 1});
+    }
+  }
+
   std::vector<Found> found;
 
  private:
   void add(const Layout& layout, int steps) {
     if (std::ranges::find(tried_, layout) != tried_.end()) return;
     tried_.push_back(layout);
-    if (!helps(judged(job_.question(), job_.question().workload, layout))) return;
+    const Question& question = job_.question();
+    if (!helps(judged(question.cluster, question.workload, layout))) return;
     Edit edit = job_.edit_to(layout);
     const std::optional<Job::Read> read = read_with(edit);
-    if (!read || read->workload.global_batch != job_.question().workload.global_batch) return;
-    const std::optional<Candidate> candidate = judged(job_.question(), read->workload, read->layout);
+    if (!read || read->workload.global_batch != question.workload.global_batch) return;
+    const std::optional<Candidate> candidate = judged_with(*read);
     if (!helps(candidate) || is_known(candidate->layout)) return;
     found.push_back({*candidate, std::move(edit), steps});
+  }
+
+  std::optional<Candidate> judged_with(const Job::Read& read) const {
+    Cluster cluster = job_.question().cluster;
+    cluster.engine = read.engine;
+    return judged(cluster, read.workload, read.layout);
   }
 
   std::optional<Job::Read> read_with(const Edit& edit) const {
@@ -196,6 +212,7 @@ class Search {
 
 std::vector<Change> nearest_changes(const Job& job, const Candidate& today, std::size_t count) {
   Search search(job, today);
+  search.add_engine_edit();
   search.add_near({today.layout}, 1);
   if (search.found.size() < count) search.add_near(neighbours(job.question(), today.layout), 2);
   std::ranges::stable_sort(search.found, {},

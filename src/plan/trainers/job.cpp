@@ -93,7 +93,9 @@ Job::Job(const Today& today) : cluster_(options_of(today)), origin_(today.origin
   }
   Asked asked = read({});
   question_ = settled(std::move(asked.options), "");
-  apply(asked.beyond, question_);
+  engine_ = question_.cluster.engine;
+  apply(asked.beyond, question_.cluster.engine);
+  if (!asked.beyond.model.empty()) question_.workload.model.name = asked.beyond.model;
   layout_ = layout_with(question_.options, asked.beyond, question_.workload, question_.cluster);
   not_counted_ = std::move(asked.beyond.not_counted);
   settings_ = settings_of(trainer(), question_.workload, layout_);
@@ -108,10 +110,17 @@ Job::Asked Job::read(const Edit& edit) const {
 
 Job::Read Job::with(const Edit& edit) const {
   const Asked asked = read(edit);
-  Read result{question_.workload, {}};
+  Read result{question_.workload, engine_, {}};
   result.workload.global_batch = asked.options.workload.global_batch;
+  apply(asked.beyond, result.engine);
   result.layout = layout_with(asked.options, asked.beyond, result.workload, question_.cluster);
   return result;
+}
+
+std::vector<Edit> Job::engine_edits() const {
+  if (megatron_) return {{.set = {{"--moe-grouped-gemm", ""}}, .left_out = {}}};
+  const Setting compiles{"compile.enable", "true"}, compiled{"compile.components", R"(["model", "loss"])"};
+  return {{.set = {compiles}, .left_out = {}}, {.set = {compiles, compiled}, .left_out = {}}};
 }
 
 std::optional<std::string> Job::own(const std::string& name) const {

@@ -40,9 +40,11 @@ class Job {
 
   struct Read {
     Workload workload;
+    sim::Engine engine;
     Layout layout;
     friend bool operator==(const Read& a, const Read& b) {
-      return a.workload.global_batch == b.workload.global_batch && a.layout == b.layout;
+      return a.workload.global_batch == b.workload.global_batch && a.engine == b.engine &&
+             a.layout == b.layout;
     }
   };
   // Throws InputError likewise.
@@ -51,6 +53,10 @@ class Job {
   // What to change so that the job has this layout and the same global batch; settings without effect may be
   // among it.
   Edit edit_to(const Layout& layout) const;
+
+  // Edits that may have the trainer do the same work in less time, shortest first: compiled elementwise work,
+  // grouped products of experts.
+  std::vector<Edit> engine_edits() const;
 
   // The edit without what has no effect on how the job is read.
   Edit shortest(Edit edit) const;
@@ -72,6 +78,7 @@ class Job {
   std::vector<GivenValue> torchtitan_;
   std::string origin_;
   Question question_;
+  sim::Engine engine_;  // without the job's own settings
   Layout layout_;
   Words not_counted_;
   Settings settings_;  // of layout_

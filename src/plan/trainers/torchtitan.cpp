@@ -52,7 +52,7 @@ class Writer {
       text("activation_checkpoint.mode", "selective");
       return text("activation_checkpoint.selective_ac_option", std::to_string(every(workload, layout)));
     }
-    if (!whole && recomputes_every_second_product(workload, layout)) {
+    if (recomputes_every_second_product(layout)) {
       text("activation_checkpoint.mode", "selective");
       return text("activation_checkpoint.selective_ac_option", "op");
     }

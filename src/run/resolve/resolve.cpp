@@ -131,7 +131,6 @@ bool chooses_by_speed(const Options& options) {
 
 void require_possible(Options options) {
   if (options.schedule.slices == 0 || options.schedule.chunks == 0) return;
-  if (is_made_for_costs(options.schedule)) return settle(options);
   lay_out(std::move(options), {});
 }
 

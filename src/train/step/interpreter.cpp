@@ -274,8 +274,8 @@ nn::SlicePlace Interpreter::place_of(const Op& op) const {
   return place;
 }
 
-at::Tensor Interpreter::own_tokens(const std::vector<at::Tensor>& batch, const Op& op) const {
-  return nn::ContextGroup::tokens_at(place_of(op), batch[static_cast<std::size_t>(op.key.micro_batch)]);
+std::vector<at::Tensor> Interpreter::own_tokens(const std::vector<at::Tensor>& batch, const Op& op) const {
+  return nn::ContextGroup::views_at(place_of(op), batch[static_cast<std::size_t>(op.key.micro_batch)]);
 }
 
 std::int64_t Interpreter::own_rows(const Op& op) const { return parts_.tensor.own_rows(place_of(op).rows()); }

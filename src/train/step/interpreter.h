@@ -136,7 +136,8 @@ class Interpreter {
   void wait_for_sends();
 
   nn::SlicePlace place_of(const schedule::Op& op) const;
-  at::Tensor own_tokens(const std::vector<at::Tensor>& batch, const schedule::Op& op) const;  // [b, T]
+  std::vector<at::Tensor> own_tokens(const std::vector<at::Tensor>& batch,
+                                     const schedule::Op& op) const;  // as nn::ForwardInput::tokens
   std::int64_t own_rows(const schedule::Op& op) const;
   at::Tensor empty_slice(const schedule::Op& op) const;
   bool is_sliced(const schedule::Op& op) const;

@@ -91,7 +91,7 @@ at::Tensor Interpreter::empty_part(const Op& op) const {
 }
 
 at::Tensor Interpreter::rows_of_slice(const std::vector<at::Tensor>& batch, const Op& op) const {
-  return own_tokens(batch, op).reshape(-1).contiguous();
+  return nn::row_of(own_tokens(batch, op));
 }
 
 }  // namespace penstock::train

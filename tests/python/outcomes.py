@@ -3,7 +3,7 @@
 """Lists what needs a look in ctest's JUnit files: skipped tests, each with its reason and the command that enables it, and failed
 ones, each with what it said.
 
-Usage: summary.py FILE...
+Usage: outcomes.py FILE...
 
 A skipped test says both in one line, "REASON; enable it with: COMMAND": scripts that exit with 77 behind "SKIPPED: ", tests of
 GoogleTest by GTEST_SKIP.
