@@ -32,7 +32,7 @@ void take(std::string_view input) {
   hardware.device.memory_gb = 80;
   question.cluster = cluster_of(options, hardware);
   set_trainer(question.cluster, *find_trainer(megatron ? "megatron" : "torchtitan"));
-  apply(beyond, question);
+  apply(beyond, question.cluster.engine);
   Layout layout = layout_of(options, question.workload, question.cluster);
   apply(beyond, question.workload, layout);
   adapt(question.cluster, layout);
