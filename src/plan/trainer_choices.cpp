@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/whole.h"
+
 namespace penstock::plan {
 namespace {
 
@@ -60,21 +62,16 @@ bool recomputes_every_second_product(const Layout& layout) { return layout.keep 
 std::vector<Layout> partly_recomputed(const Trainer& trainer, const Workload& workload,
                                       const Layout& layout) {
   std::vector<Layout> found;
-  const auto add = [&](const auto& recompute) {
-    Layout& other = found.emplace_back(layout);
-    recompute(other);
-    const bool known = found.size() > 1 && found[found.size() - 2] == other;
-    if (known || other.recomputed == 0) found.pop_back();
-  };
   if (trainer.recomputes_products) {
     const std::int64_t layers = most_layers_of_a_device(workload, layout);
-    for (std::int64_t every = layers; every > 1; --every)
-      add([&](Layout& other) { recompute_every(every, workload, other); });
-    add([&](Layout& other) { recompute_every_second_product(workload, other); });
+    // The next smaller interval with another number of layers, one more if there is such an interval.
+    for (std::int64_t every = layers; every > 1; every = layers / (layers / every + 1))
+      recompute_every(every, workload, found.emplace_back(layout));
+    recompute_every_second_product(workload, found.emplace_back(layout));
   } else {
-    const std::int64_t layers = chunk_layers(workload, layout);
-    for (std::int64_t first = 1; first < layers; ++first)
-      add([&](Layout& other) { recompute_first(first, workload, other); });
+    const std::int64_t layers = chunk_layers(workload, layout), step = ceil_div(layers, kMostParts);
+    for (std::int64_t first = step; first < layers; first += step)
+      recompute_first(first, workload, found.emplace_back(layout));
   }
   return found;
 }

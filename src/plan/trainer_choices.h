@@ -23,7 +23,8 @@ void recompute_every_second_product(const Workload& workload, Layout& layout);
 bool recomputes_every_second_product(const Layout& layout);
 
 // The layout with each of the trainer's recomputations of parts of the layers, those with the same share of
-// them once.
+// them once; of the first layers of a stage, kMostParts numbers at most.
+inline constexpr std::int64_t kMostParts = 128;
 std::vector<Layout> partly_recomputed(const Trainer& trainer, const Workload& workload, const Layout& layout);
 
 // Whether a trainer that shards weights over replicas keeps them from forward to backward, and over how many
