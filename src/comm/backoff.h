@@ -12,17 +12,17 @@ class Backoff {
  public:
   void pause() {
     ++pauses_;
-    if (pauses_ > yields_until) {
+    if (pauses_ > kYieldsUntil) {
       ::usleep(20);  // about 70 microseconds with the kernel's timer slack
-    } else if (pauses_ > spins_until) {
+    } else if (pauses_ > kSpinsUntil) {
       ::sched_yield();
     }
   }
   void restart() { pauses_ = 0; }
 
  private:
-  static constexpr int spins_until = 30;
-  static constexpr int yields_until = 200;
+  static constexpr int kSpinsUntil = 30;
+  static constexpr int kYieldsUntil = 200;
   int pauses_ = 0;
 };
 

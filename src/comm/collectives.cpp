@@ -12,8 +12,8 @@
 namespace penstock::comm {
 namespace {
 
-constexpr std::size_t small_bytes = 8 * KiB;  // up to here latency dominates, and one rank sums for all
-constexpr std::size_t block_bytes = 1 * MiB;  // per owner and turn: limits the buffers of a reduction
+constexpr std::size_t kSmallBytes = 8 * KiB;  // up to here latency dominates, and one rank sums for all
+constexpr std::size_t kBlockBytes = 1 * MiB;  // per owner and turn: limits the buffers of a reduction
 
 // Part `index` of `parts` nearly equal parts, cut between values.
 std::span<std::byte> part_of(std::span<std::byte> values, std::size_t value_bytes, int index, int parts) {
@@ -43,13 +43,13 @@ Request Collectives::start_send(std::span<const std::byte> bytes, int to, int ch
 
 Request Collectives::send(std::span<const std::byte> bytes, int to, int channel) {
   PENSTOCK_CHECK(to >= 0 && to < size(), "messages go to ranks of the group");
-  PENSTOCK_CHECK(channel >= 0 && channel < channel_limit, "channels are 0 to 254");
+  PENSTOCK_CHECK(channel >= 0 && channel < kChannelLimit, "channels are 0 to 254");
   return start_send(bytes, to, channel);
 }
 
 Request Collectives::receive(std::span<std::byte> bytes, int from, int channel) {
   PENSTOCK_CHECK(from >= 0 && from < size(), "messages come from ranks of the group");
-  PENSTOCK_CHECK(channel >= 0 && channel < channel_limit, "channels are 0 to 254");
+  PENSTOCK_CHECK(channel >= 0 && channel < kChannelLimit, "channels are 0 to 254");
   return post_receive(bytes, from, channel);
 }
 
@@ -59,7 +59,7 @@ void Collectives::barrier() { all_gather({}, {}); }
 std::vector<Request> Collectives::send_to_others(std::span<const std::byte> bytes) {
   std::vector<Request> sends;
   for (int to = 0; to < size(); ++to) {
-    if (to != rank()) sends.push_back(start_send(bytes, to, collective_channel));
+    if (to != rank()) sends.push_back(start_send(bytes, to, kCollectiveChannel));
   }
   return sends;
 }
@@ -71,18 +71,18 @@ void Collectives::broadcast(std::span<std::byte> bytes, int root) {
   const auto rank_at = [&](int other) { return (other + root) % size(); };
   const int reach =
       position == 0 ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(size()))) : position & -position;
-  if (position != 0) post_receive(bytes, rank_at(position - reach), collective_channel).wait();
+  if (position != 0) post_receive(bytes, rank_at(position - reach), kCollectiveChannel).wait();
   std::vector<Request> sends;
   for (int step = reach / 2; step > 0; step /= 2) {
     if (position + step < size()) {
-      sends.push_back(start_send(bytes, rank_at(position + step), collective_channel));
+      sends.push_back(start_send(bytes, rank_at(position + step), kCollectiveChannel));
     }
   }
   wait_all(sends);
 }
 
 void Collectives::all_reduce(void* values, std::size_t count, Type type, Reduction reduction) {
-  const std::size_t piece = block_bytes * size();
+  const std::size_t piece = kBlockBytes * size();
   std::span<std::byte> rest(static_cast<std::byte*>(values), count * size_of(type));
   do {
     const auto now = rest.first(std::min(piece, rest.size()));
@@ -93,11 +93,11 @@ void Collectives::all_reduce(void* values, std::size_t count, Type type, Reducti
 
 // Each owner reduces one block and distributes the result.
 void Collectives::reduce_piece(std::span<std::byte> values, Type type, Reduction reduction) {
-  const int owners = values.size() <= small_bytes ? 1 : size();
+  const int owners = values.size() <= kSmallBytes ? 1 : size();
   const auto block = [&](int owner) { return part_of(values, size_of(type), owner, owners); };
   std::vector<Request> requests;
   for (int owner = 0; owner < owners; ++owner) {
-    if (owner != rank()) requests.push_back(start_send(block(owner), owner, collective_channel));
+    if (owner != rank()) requests.push_back(start_send(block(owner), owner, kCollectiveChannel));
   }
   if (rank() < owners) combine_everyones(block(rank()), block(rank()), type, reduction);
   wait_all(requests);
@@ -105,7 +105,7 @@ void Collectives::reduce_piece(std::span<std::byte> values, Type type, Reduction
   requests.clear();
   if (rank() < owners) requests = send_to_others(block(rank()));
   for (int owner = 0; owner < owners; ++owner) {
-    if (owner != rank()) requests.push_back(post_receive(block(owner), owner, collective_channel));
+    if (owner != rank()) requests.push_back(post_receive(block(owner), owner, kCollectiveChannel));
   }
   wait_all(requests);
 }
@@ -121,7 +121,7 @@ void Collectives::combine_everyones(std::span<const std::byte> mine, std::span<s
       blocks[from].assign(mine.begin(), mine.end());
     } else {
       blocks[from].resize(mine.size());
-      receives[from] = post_receive(blocks[from], from, collective_channel);
+      receives[from] = post_receive(blocks[from], from, kCollectiveChannel);
     }
   }
   wait_all(receives);
@@ -136,7 +136,7 @@ void Collectives::all_gather(std::span<const std::byte> mine, std::span<std::byt
   std::vector<Request> requests;
   for (int from = 0; from < size(); ++from) {
     const auto block = all.subspan(from * mine.size(), mine.size());
-    if (from != rank()) requests.push_back(post_receive(block, from, collective_channel));
+    if (from != rank()) requests.push_back(post_receive(block, from, kCollectiveChannel));
   }
   for (Request& send : send_to_others(mine)) requests.push_back(std::move(send));
   copy_anywhere(all.data() + rank() * mine.size(), mine);
@@ -150,7 +150,7 @@ void Collectives::reduce_scatter(const void* all, void* mine, std::size_t count,
   };
   std::vector<Request> sends;
   for (int owner = 0; owner < size(); ++owner) {
-    if (owner != rank()) sends.push_back(start_send(block(owner), owner, collective_channel));
+    if (owner != rank()) sends.push_back(start_send(block(owner), owner, kCollectiveChannel));
   }
   combine_everyones(block(rank()), {static_cast<std::byte*>(mine), bytes}, type, Reduction::Sum);
   wait_all(sends);
@@ -162,8 +162,8 @@ void Collectives::all_to_all(std::span<const std::byte> sent, std::span<std::byt
   std::vector<Request> requests;
   for (int peer = 0; peer < size(); ++peer) {
     if (peer == rank()) continue;
-    requests.push_back(post_receive(received.subspan(peer * bytes, bytes), peer, collective_channel));
-    requests.push_back(start_send(sent.subspan(peer * bytes, bytes), peer, collective_channel));
+    requests.push_back(post_receive(received.subspan(peer * bytes, bytes), peer, kCollectiveChannel));
+    requests.push_back(start_send(sent.subspan(peer * bytes, bytes), peer, kCollectiveChannel));
   }
   copy_anywhere(received.data() + rank() * bytes, sent.subspan(rank() * bytes, bytes));
   wait_all(requests);

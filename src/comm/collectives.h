@@ -43,7 +43,7 @@ class Collectives : public Communicator {
  protected:
   const Group& group() const { return group_; }
 
-  // Ranks are relative to the group; the channel is a caller's or collective_channel.
+  // Ranks are relative to the group; the channel is a caller's or kCollectiveChannel.
   virtual Request post_send(std::span<const std::byte> bytes, int to, int channel) = 0;
   virtual Request post_receive(std::span<std::byte> bytes, int from, int channel) = 0;
   // The sub-group of this rank. All ranks of this group call it; `leader` is the lowest rank of this group in

@@ -13,7 +13,7 @@ std::atomic<bool> waited_in_vain = false;
 
 std::string describe(const Message& message) {
   const std::string peer = (message.sending ? "to rank " : "from rank ") + std::to_string(message.peer);
-  const std::string lane = message.channel == collective_channel
+  const std::string lane = message.channel == kCollectiveChannel
                                ? std::string(" in a collective")
                                : " on channel " + std::to_string(message.channel);
   return "the message " + peer + lane + " (" + print_bytes(message.bytes) + ")";

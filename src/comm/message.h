@@ -10,9 +10,9 @@
 
 namespace penstock::comm {
 
-// The channel of messages inside collectives; callers use 0 .. channel_limit - 1.
-inline constexpr int collective_channel = -1;
-inline constexpr int channel_limit = 255;
+// The channel of messages inside collectives; callers use 0 .. kChannelLimit - 1.
+inline constexpr int kCollectiveChannel = -1;
+inline constexpr int kChannelLimit = 255;
 
 // One side of a message, seen from this rank.
 struct Message {

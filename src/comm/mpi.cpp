@@ -24,12 +24,12 @@
 
 namespace penstock::comm {
 namespace {
-constexpr std::size_t piece_bytes = 64 * MiB;  // MPI counts in int; smaller, to make progress visible
-constexpr Seconds farewell_time = 4;           // for busy ranks to receive a failure
-constexpr Seconds short_farewell = 1;          // if this rank has timed out: the others have too
-constexpr Seconds last_resort = 1;             // then a rank waiting for termination aborts the job itself
-constexpr Seconds withdrawal_time = 0.5;  // for all withdrawn messages to complete; SIGTERM cuts it short
-constexpr Seconds notice_period = 2e-3;
+constexpr std::size_t kPieceBytes = 64 * MiB;  // MPI counts in int; smaller, to make progress visible
+constexpr Seconds kFarewellTime = 4;           // for busy ranks to receive a failure
+constexpr Seconds kShortFarewell = 1;          // if this rank has timed out: the others have too
+constexpr Seconds kLastResort = 1;             // then a rank waiting for termination aborts the job itself
+constexpr Seconds kWithdrawalTime = 0.5;  // for all withdrawn messages to complete; SIGTERM cuts it short
+constexpr Seconds kNoticePeriod = 2e-3;
 
 int local_size_of_world = 0;  // set when MPI is initialised
 
@@ -108,7 +108,7 @@ MpiWorld::MpiWorld(Seconds start_limit, FailureReport report)
   has_ended_.resize(size_);
   int known = 0, *largest_tag = nullptr;
   check(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &largest_tag, &known), "asking for the largest tag");
-  tags_per_channel_ = *largest_tag / (channel_limit + 1);
+  tags_per_channel_ = *largest_tag / (kChannelLimit + 1);
   find_neighbours();
 }
 
@@ -137,7 +137,7 @@ void MpiWorld::poll() {
   if (silent_) throw RunError("this rank gave up a message that is under way, and can send no other");
   if (end_signal_.received()) throw_end();
   const Seconds now = steady_seconds();
-  if (now - polled_ >= notice_period) {
+  if (now - polled_ >= kNoticePeriod) {
     polled_ = now;
     read_notice();
   }
@@ -154,7 +154,7 @@ void MpiWorld::throw_end() {
 void MpiWorld::withdraw(MPI_Request& request) {
   int done = 0;
   while (!silent_ && MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) {
-    if (!withdrawal_) withdrawal_ = Deadline(withdrawal_time);
+    if (!withdrawal_) withdrawal_ = Deadline(kWithdrawalTime);
     silent_ = end_signal_.received() || withdrawal_->passed();
     ::usleep(50);
   }
@@ -176,7 +176,7 @@ void MpiWorld::end(const Notice& own) {
   if (!failure_) failure_ = own;
   std::fflush(nullptr);
   if (end_signal_.received()) {  // as have the others: a rank that ends gets the rest killed
-    ::usleep(static_cast<useconds_t>(last_words * 1e6));
+    ::usleep(static_cast<useconds_t>(kLastWords * 1e6));
     std::_Exit(failure_->exit_code);
   }
   try {
@@ -184,7 +184,7 @@ void MpiWorld::end(const Notice& own) {
     hear_others();
   } catch (const RunError&) {  // MPI itself fails: only MPI_Abort is left
   }
-  if (failure_->rank != rank_) ::usleep(static_cast<useconds_t>(last_resort * 1e6));
+  if (failure_->rank != rank_) ::usleep(static_cast<useconds_t>(kLastResort * 1e6));
   MPI_Abort(MPI_COMM_WORLD, failure_->exit_code);
   std::_Exit(failure_->exit_code);
 }
@@ -199,7 +199,7 @@ void MpiWorld::tell_others() {
 
 void MpiWorld::hear_others() {
   has_ended_[rank_] = true;
-  const Deadline deadline(any_timed_out() ? short_farewell : farewell_time);
+  const Deadline deadline(any_timed_out() ? kShortFarewell : kFarewellTime);
   while (!deadline.passed() && std::ranges::find(has_ended_, false) != has_ended_.end()) {
     if (!silent_) read_notice();
     ::usleep(1000);
@@ -224,10 +224,10 @@ class MpiRequest : public Request::State {
 
   void post(std::byte* data, int peer, MPI_Comm comm) {
     const std::size_t bytes = length_ = message_.bytes;
-    const int tags = world_->tags_per_channel(), tag = (message_.channel - collective_channel) * tags;
+    const int tags = world_->tags_per_channel(), tag = (message_.channel - kCollectiveChannel) * tags;
     post_part(&length_, sizeof length_, peer, tag, comm);
-    for (std::size_t begin = 0; begin < bytes; begin += piece_bytes) {
-      const int piece = static_cast<int>(std::min(piece_bytes, bytes - begin));
+    for (std::size_t begin = 0; begin < bytes; begin += kPieceBytes) {
+      const int piece = static_cast<int>(std::min(kPieceBytes, bytes - begin));
       post_part(data + begin, piece, peer, tag + 1 + static_cast<int>(bytes % (tags - 1)), comm);
     }
   }
@@ -312,7 +312,7 @@ std::unique_ptr<Communicator> make_group_of_all(const std::shared_ptr<MpiWorld>&
 }  // namespace
 
 std::unique_ptr<Communicator> make_mpi() {
-  return make_group_of_all(std::make_shared<MpiWorld>(usual_start_limit, [](int, const std::exception&) {}));
+  return make_group_of_all(std::make_shared<MpiWorld>(kUsualStartLimit, [](int, const std::exception&) {}));
 }
 
 void run_mpi(const std::function<void(Communicator&)>& body, const FailureReport& report,

@@ -26,7 +26,7 @@
 
 namespace penstock::comm {
 
-inline constexpr Seconds usual_start_limit = 120;
+inline constexpr Seconds kUsualStartLimit = 120;
 
 // Initialises MPI (thread level FUNNELED) on the calling thread and returns the world. Destroying it, after
 // its sub-groups, finalises MPI; aborts the job instead (exit code 3) after a failure or while an exception
@@ -38,7 +38,7 @@ std::unique_ptr<Communicator> make_mpi();
 // start, and again to end, with all ranks; a rank that waits longer reports that and exits with 3. 0: no
 // limit.
 void run_mpi(const std::function<void(Communicator&)>& body, const FailureReport& report,
-             Seconds start_limit = usual_start_limit);
+             Seconds start_limit = kUsualStartLimit);
 
 // Number of the world's ranks on this machine, for splitting its cores. 1 without MPI. Before make_mpi, read
 // from the environment if the launcher sets it.

@@ -14,7 +14,7 @@ namespace {
 using Meanwhile = std::function<bool()>;
 
 // Channel of the inner communicator for this one's collectives.
-constexpr int channel_of_collectives = channel_limit - 1;
+constexpr int kChannelOfCollectives = kChannelLimit - 1;
 
 class PollingRequest : public Request::State {
  public:
@@ -70,8 +70,8 @@ class Polling : public Collectives {
 
  private:
   static int inner_channel(int channel) {
-    PENSTOCK_CHECK(channel < channel_of_collectives, "channels are 0 to 253");
-    return channel == collective_channel ? channel_of_collectives : channel;
+    PENSTOCK_CHECK(channel < kChannelOfCollectives, "channels are 0 to 253");
+    return channel == kCollectiveChannel ? kChannelOfCollectives : channel;
   }
 
   Request polling(Request inner, Message message) {

@@ -254,7 +254,7 @@ TEST(FlightRecorder, NamesAMessageThatIsLost) {
 // The collectives of a group that polls go by a channel of the group below.
 TEST(FlightRecorder, NamesAMessageThatIsLostInACollectiveOfAGroupThatPolls) {
   const Told told = told_by(2, [](comm::Communicator& world, train::FlightRecorder&) {
-    Losing losing(world, comm::channel_limit - 1);
+    Losing losing(world, comm::kChannelLimit - 1);
     const auto polling = comm::make_polling(
         losing, [] { return false; }, 1.5);
     for (int turn = 0; turn < 2; ++turn) polling->barrier();

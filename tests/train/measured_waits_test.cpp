@@ -88,7 +88,7 @@ void expect_no_part_of_the_wait(const Waited& waited) {
 TEST(MeasuredWaits, ForTheLastRankAreNoPartOfTheOptimizersStep) {
   const run::Run run = planned(small_options("1f1b", 2, 1, "f32"));
   expect_no_part_of_the_wait(
-      beside_a_late_rank(run, schedule::OpKind::OptimizerStep, comm::collective_channel, 1));
+      beside_a_late_rank(run, schedule::OpKind::OptimizerStep, comm::kCollectiveChannel, 1));
 }
 
 TEST(MeasuredWaits, ForTheOtherSideAreNoPartOfTheSumOfTiedGradients) {

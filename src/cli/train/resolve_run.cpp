@@ -39,7 +39,7 @@ Seconds patience_at_start(const RunSource& source) try {
   const Seconds timeout = read_source(source).train.timeout;
   return timeout == 0 ? 0 : std::max(timeout, kLeast);
 } catch (const InputError&) {  // all ranks report it together, later
-  return comm::usual_start_limit;
+  return comm::kUsualStartLimit;
 }
 
 run::Run resolved_here(const RunSource& source, int& ranks) {

@@ -13,7 +13,7 @@
 
 namespace penstock::comm {
 
-inline constexpr Seconds last_words = 0.6;  // of that second, for all ranks to report why they end
+inline constexpr Seconds kLastWords = 0.6;  // of that second, for all ranks to report why they end
 
 // Handles SIGTERM during the life of this object; one object at a time. A second SIGTERM ends the process at
 // once.

@@ -79,7 +79,7 @@ std::unique_ptr<GpuLink> GpuLinks::joined_link(int rank, bool sending, Seconds t
     notices_->receive(writable_bytes_of(id), rank, kIds).wait();
   }
   auto link = std::make_unique<GpuLink>(nccl_, id, sending);
-  const Message joining{sending, control_.world_rank(rank), collective_channel, 1};
+  const Message joining{sending, control_.world_rank(rank), kCollectiveChannel, 1};
   try {
     const Deadline deadline(timeout);
     for (Backoff backoff; !link->joined(); backoff.pause()) {

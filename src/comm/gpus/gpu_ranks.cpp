@@ -145,7 +145,7 @@ class GpuRanks final : public Collectives {
   }
 
  private:
-  Communicator& inner(int channel) { return channel == collective_channel ? *collectives_ : control_; }
+  Communicator& inner(int channel) { return channel == kCollectiveChannel ? *collectives_ : control_; }
 
   Message message_of(bool sending, std::size_t bytes, int peer, int channel) const {
     return {sending, world_rank(peer), channel, static_cast<Bytes>(bytes)};

@@ -19,7 +19,7 @@ constexpr Seconds kMoving = 1;  // every step has shorter waits
 constexpr int kDeepest = 4;
 
 std::string message_of(const Position::Wait& wait) {
-  return wait.channel == comm::collective_channel ? "a message of a collective"
+  return wait.channel == comm::kCollectiveChannel ? "a message of a collective"
                                                   : "a message on channel " + std::to_string(wait.channel);
 }
 
