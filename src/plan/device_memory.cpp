@@ -57,9 +57,13 @@ class DeviceShare {
     return as_double(split.kept_tokens() * split.kept_heads(heads)) / as_double(heads);
   }
 
-  // All logits of a micro-batch, as some trainers hold them; else 0.
+  // All logits of a micro-batch, as some trainers hold them, and what they are computed from; else 0.
   double whole_logits(const DeviceLoad& load) const {
-    return load.last ? habits_.logit_bytes * tokens_ * as_double(vocab_) : 0.0;
+    if (!load.last) return 0;
+    const bool cut = layout_.mesh.tensor > 1;
+    const double logits = (cut ? habits_.cut_logit_bytes : habits_.logit_bytes) * as_double(vocab_);
+    const bool gathered = cut && habits_.whole_output_input;
+    return tokens_ * (logits + (gathered ? layout_.mesh.tensor * as_double(shape_.hidden * element_) : 0.0));
   }
 
   // Hidden-state gradients of one micro-batch on the last device, and the logits of a tile in the weight

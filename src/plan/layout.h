@@ -17,6 +17,8 @@ namespace penstock::plan {
 // What a trainer's code holds in memory where trainers differ; our own by default.
 struct MemoryHabits {
   double logit_bytes = 0;            // per logit of a micro-batch while its loss is computed; 0: tile by tile
+  double cut_logit_bytes = 0;        // the same of logits that tensor ranks cut
+  bool whole_output_input = false;   // tensor ranks hold the output layer's whole input until its backward
   bool repeatable_attention = true;  // on GPUs, gradients of attention are sums in a fixed order
   bool two_tied_gradients = true;    // of the embedding as input and as output, where one device has both
 };

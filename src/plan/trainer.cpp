@@ -14,11 +14,16 @@ using model::Policy;
 
 // Logits, per number. Megatron-LM: in bf16, in f32, which the softmax and the gradient overwrite, and the
 // gradient in bf16. torch.nn.functional.cross_entropy of logits cast to f32: three arrays in f32 at the
-// beginning of its backward. Attention is FlashAttention's or cuDNN's, which sum in any order.
+// beginning of its backward; four over tensor ranks (PyTorch 2.11, torch/distributed/tensor/parallel/loss.py,
+// _nll_loss_and_log_softmax_backward), whose output layer has a gathered input. Attention is FlashAttention's
+// or cuDNN's, which sum in any order.
 constexpr MemoryHabits kOfMegatron{
-    .logit_bytes = 8, .repeatable_attention = false, .two_tied_gradients = false};
-constexpr MemoryHabits kOfTorch{
-    .logit_bytes = 12, .repeatable_attention = false, .two_tied_gradients = false};
+    .logit_bytes = 8, .cut_logit_bytes = 8, .repeatable_attention = false, .two_tied_gradients = false};
+constexpr MemoryHabits kOfTorch{.logit_bytes = 12,
+                                .cut_logit_bytes = 16,
+                                .whole_output_input = true,
+                                .repeatable_attention = false,
+                                .two_tied_gradients = false};
 
 const Trainer kTrainers[] = {
     // Megatron asserts more than two pipeline ranks for interleaving.

@@ -55,6 +55,19 @@ TEST(TrainerMemory, OfTorchtitanIsWithinASeventhOfWhatItsRunsReserved) {
   }
 }
 
+TEST(TrainerMemory, OfTorchtitanHasFourArraysOfLogitsOverTensorRanks) {
+  for (const int tensor : {1, 2, 8}) {
+    const model::MemoryPeaks memory = memory_of_job(
+        {.torchtitan = "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = "
+                       "2\nseq_len = 8192\n[parallelism]\ntensor_parallel_degree = " +
+                       std::to_string(tensor),
+         .origin = "job.toml",
+         .gpus = 64});
+    const Bytes logits = 2LL * 8192 * 128256 / tensor, whole_input = 2LL * 8192 * 4096 * 2;
+    EXPECT_EQ(memory.logits, tensor > 1 ? 16 * logits + whole_input : 12 * logits) << tensor;
+  }
+}
+
 // Arguments of a Llama 3 8B with one layer recomputed at a time.
 std::string arguments(int micro_batch, int tensor, const std::string& more) {
   return "--num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336 --num-attention-heads 32 "
