@@ -325,7 +325,9 @@ bool is_given(const Option& option) {
   return std::visit(
       Overloaded{[](const NumberOrWord* target) { return !target->word.empty() || target->number != 0; },
                  [](const IntegersOrWord* target) { return !target->word.empty() || !target->list.empty(); },
-                 [](const std::int64_t* target) { return *target != 0 && *target != -1; },
+                 [&](const std::int64_t* target) {  // where -1 is allowed, 0 is a value as any other
+                   return *target != -1 && (*target != 0 || option.constraint.least == -1);
+                 },
                  [](const double* target) { return *target != 0; }, [](const bool*) { return true; },
                  []<class List>(const List* target) { return !target->empty(); }},
       option.target);

@@ -74,6 +74,16 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
+std::size_t utf8_prefix(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t length = static_cast<unsigned char>(text[at]) < 0x80 ? 1 : utf8_length(text.substr(at));
+    if (length == 0) break;
+    at += length;
+  }
+  return at;
+}
+
 std::string_view without_byte_order_mark(std::string_view text) {
   constexpr std::string_view kMark = "\xEF\xBB\xBF";
   if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
@@ -215,9 +225,9 @@ std::string printable(std::string_view text, std::size_t limit) {
 std::string printable_lines(std::string_view text) {
   std::string shown;
   for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::size_t end = std::min(text.find_first_of("\n\t", begin), text.size());
     shown += printable(text.substr(begin, end - begin), std::string::npos);
-    if (end < text.size()) shown += '\n';
+    if (end < text.size()) shown += text[end];
     begin = end + 1;
   }
   return shown;

@@ -13,6 +13,7 @@ namespace penstock {
 
 std::vector<std::string_view> split(std::string_view text, char separator);  // keeps empty parts
 std::string_view trim(std::string_view text);                                // spaces, tabs, CR
+std::size_t utf8_prefix(std::string_view text);                   // bytes before the first that is not UTF-8
 std::string_view without_byte_order_mark(std::string_view text);  // UTF-8's, which some programs write
 std::string join(std::span<const std::string> parts, std::string_view separator);
 
@@ -56,7 +57,7 @@ std::string json_quote_all(const std::vector<std::string>& texts);  // ["a","b"]
 // shortens text longer than about `limit` bytes.
 std::string printable(std::string_view text, std::size_t limit = 60);
 
-// Likewise of any length, with its line breaks.
+// Likewise of any length, with its line breaks and tabs.
 std::string printable_lines(std::string_view text);
 
 std::string percent(double share);         // "12.5 %"

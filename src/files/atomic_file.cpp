@@ -3,11 +3,14 @@
 
 #include <unistd.h>
 
+#include <array>
+#include <cstdio>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
 #include "base/error.h"
+#include "base/random.h"
 #include "files/directory.h"
 #include "files/file_system.h"
 
@@ -35,7 +38,11 @@ std::string temporary_name(const std::string& path) {
   constexpr std::size_t kLongest = 255;  // bytes of a name, NAME_MAX
   const std::string ending = ".part-" + std::to_string(getpid()), name = fs::path(path).filename().string();
   if (name.size() > kLongest) return path + ending;  // opening it says that it is too long
-  return (fs::path(path).parent_path() / (name.substr(0, kLongest - ending.size()) + ending)).string();
+  if (name.size() + ending.size() <= kLongest) return path + ending;
+  std::array<char, 18> own{};  // names that differ at their ends alone are cut to the same
+  std::snprintf(own.data(), own.size(), "-%016llx", static_cast<unsigned long long>(hash(name)));
+  const std::string last = own.data() + ending;
+  return (fs::path(path).parent_path() / (name.substr(0, kLongest - last.size()) + last)).string();
 }
 
 AtomicFile::AtomicFile(std::string path)

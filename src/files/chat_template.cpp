@@ -33,7 +33,7 @@ ChatTemplate::ChatTemplate(const std::string& name) {
   std::error_code error;
   require(std::filesystem::exists(name, error),
           printable(name, 500) + " is neither \"chatml\" nor \"llama3\" nor a file");
-  parse(MappedFile(name).text(), printable(name, 500));
+  parse(without_byte_order_mark(MappedFile(name).text()), printable(name, 500));
 }
 
 void ChatTemplate::parse(std::string_view text, const std::string& origin) {

@@ -47,12 +47,13 @@ struct Family {
   std::int64_t kv_heads;  // default; 0: as many as heads
   std::int64_t head_dim;  // 0: hidden / heads
   double norm_epsilon, rope_theta;
+  std::int64_t positions;
 };
-constexpr Family kFamilies[] = {{"llama", "Llama", 0, 0, 1e-6, 1e4},
-                                {"mixtral", "Mixtral", 8, 0, 1e-5, 1e6},
-                                {"qwen3", "Qwen3", 32, 128, 1e-6, 1e4},
-                                {"qwen3_moe", "Qwen3Moe", 4, 128, 1e-6, 1e4},
-                                {"qwen2_moe", "Qwen2Moe", 16, 0, 1e-6, 1e4}};
+constexpr Family kFamilies[] = {{"llama", "Llama", 0, 0, 1e-6, 1e4, 2048},
+                                {"mixtral", "Mixtral", 8, 0, 1e-5, 1e6, 4096 * 32},
+                                {"qwen3", "Qwen3", 32, 128, 1e-6, 1e4, 32768},
+                                {"qwen3_moe", "Qwen3Moe", 4, 0, 1e-6, 1e4, 32768},
+                                {"qwen2_moe", "Qwen2Moe", 16, 0, 1e-6, 1e4, 32768}};
 
 const Family& family_of(Members& members) {
   const json* type = members.take("model_type");
@@ -200,6 +201,8 @@ ConfigExtras read_config_extras(const std::string& path) {
     const std::vector<std::int64_t> found = numbers(key);
     return found.empty() ? std::nullopt : std::optional(found.front());
   };
+  const auto family = std::ranges::find(kFamilies, document.value("model_type", json()), &Family::model_type);
+  if (family != std::end(kFamilies)) extras.positions = family->positions;
   extras.positions = number("max_position_embeddings").value_or(extras.positions);
   extras.begin_token = number("bos_token_id");
   extras.end_tokens = numbers("eos_token_id");

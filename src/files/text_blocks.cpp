@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -15,12 +16,24 @@ using nlohmann::json;
 
 bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
-json object_of_line(std::string_view line, const std::string& where) {
+// Refuses the names that are read if an object has them twice: the library would take the last.
+json parse_once(std::string_view line, std::string_view key, const std::string& where) {
+  std::set<std::string> seen;
+  return json::parse(line, [&](int depth, json::parse_event_t event, json& parsed) {
+    if (event != json::parse_event_t::key || depth != 1) return true;
+    const auto& name = parsed.get_ref<const std::string&>();
+    if ((name == key || name == "messages") && !seen.insert(name).second)
+      throw InputError(where + ": has the name \"" + printable(name) + "\" twice");
+    return true;
+  });
+}
+
+json object_of_line(std::string_view line, std::string_view key, const std::string& where) {
   json document;
   if (const std::size_t nul = byte_of_nul(line))
     throw InputError(where + ": is not JSON: " + json_fault_in_line(line, nul));
   try {
-    document = json::parse(line);
+    document = parse_once(line, key, where);
   } catch (const json::parse_error& error) {
     if (error.byte > line.size())
       throw InputError(where +
@@ -28,7 +41,7 @@ json object_of_line(std::string_view line, const std::string& where) {
                        "as jq -c writes them");
     throw InputError(where + ": is not JSON: " + json_fault_in_line(line, error.byte));
   } catch (const json::exception&) {
-    throw InputError(where + ": is not JSON: it has a number out of range");
+    throw InputError(where + ": has a number beyond the range of f64");
   }
   if (!document.is_object())
     throw InputError(where +
@@ -61,7 +74,7 @@ std::vector<Message> messages_of(const json& list, const std::string& where) {
 
 std::vector<TextPart> document_of_line(std::string_view line, const JsonDocuments& documents,
                                        const std::string& where) {
-  const json object = object_of_line(line, where);
+  const json object = object_of_line(line, documents.key, where);
   const auto messages = object.find("messages");
   if (messages == object.end() || object.contains(documents.key))
     return {{text_of(object, documents.key, "\"" + printable(documents.key) + "\"", where), true}};

@@ -38,7 +38,7 @@ TEST(Text, ShowsWhatATerminalWouldObey) {
   EXPECT_EQ(printable("\xC2\x9B"
                       "31m\xC2\xA0\xC3\xA9\xFF"),
             "\\xc2\\x9b31m\xC2\xA0\xC3\xA9\\xff");
-  EXPECT_EQ(printable_lines("one\x1B\ntwo\n\n"), "one\\x1b\ntwo\n\n");
+  EXPECT_EQ(printable_lines("one\x1B\n\ttwo\n\n"), "one\\x1b\n\ttwo\n\n");
   EXPECT_EQ(printable_lines(std::string(1000, 'x')), std::string(1000, 'x'));
   EXPECT_EQ(printable_lines(""), "");
 }

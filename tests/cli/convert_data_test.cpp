@@ -234,6 +234,63 @@ TEST(ConvertData, EncodesAConversationAsOneText) {
   }
 }
 
+TEST(ConvertData, DropsAByteOrderMark) {
+  const Scratch scratch;
+  const std::string mark = "\xEF\xBB\xBF";
+  scratch.write("a.txt", mark + "text");
+  scratch.write("b.jsonl", mark + "\n{\"text\": \"line\"}\n");
+  scratch.write("turn.txt", mark + "{content};");
+  scratch.write("c.jsonl", R"({"messages": [{"role": "assistant", "content": "said"}]})");
+  convert_data({.sources = {scratch / "a.txt", scratch / "b.jsonl", scratch / "c.jsonl"},
+                .prefix = scratch / "x",
+                .chat = scratch / "turn.txt"});
+  EXPECT_EQ(documents_of(scratch / "x"),
+            (std::vector<std::vector<std::int64_t>>{bytes_of("text"), bytes_of("line"), bytes_of("said;")}));
+}
+
+TEST(ConvertData, RefusesWhatIsNotUtf8) {
+  const Scratch scratch;
+  const auto refusal = [&](const std::string& text, const std::string& model) {
+    scratch.write("a.txt", text);
+    return failure<InputError>([&] {
+      convert_data({.sources = {scratch / "a.txt"},
+                    .prefix = scratch / "x",
+                    .sentencepiece = model,
+                    .block_bytes = 4});
+    });
+  };
+  EXPECT_NE(refusal("abcd\xC3\xA9 abc\xE9", train_model(scratch)).find("a.txt: byte 11 is not UTF-8"),
+            std::string::npos);
+  EXPECT_NE(refusal(std::string("\xFF\xFE") + "a", "").find("a.txt: is UTF-16"), std::string::npos);
+}
+
+TEST(ConvertData, RefusesTwoTextsOfOneLine) {
+  const Scratch scratch;
+  scratch.write("a.jsonl", R"({"x": {"text": 1}, "y": 1, "y": 2, "text": "a", "text": "b"})");
+  EXPECT_EQ(
+      failure<InputError>([&] { convert_data({.sources = {scratch / "a.jsonl"}, .prefix = scratch / "x"}); }),
+      scratch / "a.jsonl:1: has the name \"text\" twice");
+}
+
+TEST(ConvertData, RefusesPartsOfAModelAndEmptyNames) {
+  const Scratch scratch;
+  for (const char* name : {"config.json", "model.safetensors.index.json"}) {
+    scratch.write(name, "{}");
+    const testing::Ending ending = testing::program({"convert", scratch / name, "-o", scratch / "x"});
+    EXPECT_EQ(ending.exit_code, 2);
+    EXPECT_NE(ending.err.find("is a part of a model; name its folder"), std::string::npos) << ending.err;
+  }
+  scratch.write("a.txt", "text");
+  const testing::Ending unset =
+      testing::program({"convert", scratch / "a.txt", "-o", scratch / "x", "--sentencepiece", ""});
+  EXPECT_EQ(unset.exit_code, 2);
+  EXPECT_NE(unset.err.find("--sentencepiece \"\" names no file"), std::string::npos) << unset.err;
+  EXPECT_NE(failure<InputError>([&] {
+              convert_data({.sources = {scratch / "a.txt"}, .prefix = scratch / ".."});
+            }).find("names no file"),
+            std::string::npos);
+}
+
 TEST(ConvertData, LeavesNothingWhenALineIsWrong) {
   const Scratch scratch;
   std::string lines;

@@ -227,6 +227,10 @@ TEST(ConvertWeights, WritesTheTokensOfBytesForARunOnAText) {
 TEST(ConvertWeights, CutsLongModelsIntoFilesWithAnIndex) {
   const Scratch scratch;
   write_folder(scratch / "there");
+  EXPECT_NE(failure<InputError>([&] {
+              convert_weights({.source = scratch / "there", .target = scratch / "one", .shard_bytes = 1000});
+            }).find("--shard belongs to Hugging Face's form"),
+            std::string::npos);
   convert_weights(
       {.source = scratch / "there", .target = scratch / "cut", .form = "huggingface", .shard_bytes = 1000});
   const auto files = std::distance(fs::directory_iterator(scratch / "cut"), fs::directory_iterator());

@@ -287,6 +287,25 @@ TEST(WrongInput, AnOutputMatrixIsNotLostToTiedEmbeddings) {
       << lost.err;
 }
 
+TEST(WrongInput, APageOfSeveralSourcesDoesNotReplaceThatOfARun) {
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  scratch.write("one.csv", "0F0,0B0\n");
+  ASSERT_EQ(program({"train", scratch / "run.toml", "--ranks", "2", "--train.steps", "1"}).exit_code, 0);
+  const std::string own = scratch.read("run/report.html");
+  const auto reported = [&](const std::string& words) {
+    return run_program(
+        {"/bin/sh", "-c", "cd " + scratch / "run" + " && " PENSTOCK_PROGRAM " report " + words});
+  };
+  const Ending refused = reported(". ../one.csv");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("report.html is the page of the run in this folder"), std::string::npos)
+      << refused.err;
+  EXPECT_EQ(scratch.read("run/report.html"), own);
+  EXPECT_EQ(reported(". ../one.csv -o ../both.html").exit_code, 0);
+  EXPECT_EQ(reported(".").exit_code, 0);
+}
+
 TEST(WrongInput, LinesOfMetricsThatAreNoneAreNamedByAReport) {
   const Scratch scratch;
   scratch.write("run.toml", small_run_file(scratch));

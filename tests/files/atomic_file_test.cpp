@@ -58,6 +58,16 @@ TEST(AtomicFile, HasTheLongestNameThatFilesMayHave) {
   EXPECT_NE(failed.find("File name too long"), std::string::npos) << failed;
 }
 
+TEST(AtomicFile, OfALongNameIsNotThatOfAnother) {
+  const Scratch scratch;
+  const std::string prefix(250, 'a');
+  {
+    AtomicFile one(scratch / (prefix + ".bin")), other(scratch / (prefix + ".idx"));
+    EXPECT_EQ(entries_of(scratch.path()), 2u);
+  }
+  EXPECT_EQ(entries_of(scratch.path()), 0u);
+}
+
 TEST(AtomicFile, IsTheOneThatALinkNames) {
   const Scratch scratch;
   std::filesystem::create_directory(scratch / "there");

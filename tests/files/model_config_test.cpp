@@ -82,6 +82,9 @@ TEST(ModelConfig, ReadsThePublishedMixturesOfExperts) {
   EXPECT_EQ(other.ffn, 768);
   EXPECT_TRUE(other.head_norms);
   json plain = qwen3_moe();
+  plain.erase("head_dim");
+  EXPECT_EQ(parse_model_config(plain.dump(), "").head_dim(), 64) << "hidden / heads, as transformers has it";
+  plain = qwen3_moe();
   plain.erase("norm_topk_prob");
   EXPECT_FALSE(parse_model_config(plain.dump(), "").normalised_experts);
   plain["num_local_experts"] = 64;

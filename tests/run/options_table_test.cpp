@@ -38,6 +38,9 @@ TEST(OptionsTable, LeavesOutWhatFollowsFromOthersUntilItIsGiven) {
   }
   options.schedule.transfer = 0.5;
   EXPECT_TRUE(is_given(find_option(table, "schedule", "transfer", "test")));
+  options.model.begin_token = 0;
+  EXPECT_TRUE(is_given(find_option(table, "model", "begin_token", "test")));
+  EXPECT_FALSE(is_given(find_option(table, "model", "padding_token", "test")));
 }
 
 TEST(OptionsTable, PrintsHelpWithDefaultsAndLimits) {

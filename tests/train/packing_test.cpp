@@ -113,6 +113,20 @@ TEST(Balance, SharesOutWindowsThatEndWithinABatch) {
   }
 }
 
+// Two parts of 16 have only the longer samples: any two, and not the first of every window.
+TEST(Balance, FavoursNoPartOfAWindow) {
+  constexpr BatchShares kShares{.batch = 4, .replicas = 1, .micro_batch = 4};
+  std::vector<double> work(64, 1.0);
+  for (std::size_t light = 0; light < 14; ++light) work[4 * light] = 0.25;
+  std::vector<double> sums(16);
+  for (std::int64_t window = 0; window < 400; ++window) {
+    const std::vector<std::int64_t> order = balanced(64 * window, work, kShares);
+    for (std::size_t i = 0; i < order.size(); ++i)
+      sums[i / 4] += work[static_cast<std::size_t>(order[i])] / 400;
+  }
+  for (const double sum : sums) EXPECT_NEAR(sum, (50 + 14 * 0.25) / 16, 0.06);
+}
+
 constexpr std::int64_t kFirst = 1000;  // token: no other is one
 
 struct PackingSetting {

@@ -34,6 +34,11 @@ bool is_model(const std::string& source) {
   return std::filesystem::is_directory(source, error) || source.ends_with(".safetensors");
 }
 
+bool is_part_of_model(const std::string& source) {
+  const std::string name = std::filesystem::path(source).filename();
+  return name == "config.json" || name.ends_with(".safetensors.index.json");
+}
+
 void refuse(const CLI::App& command, std::span<const char* const> flags, const std::string& others,
             const std::string& remedy = "leave it out") {
   for (const char* flag : flags) {
@@ -55,6 +60,12 @@ std::string convert(const CLI::App& command, ConvertFlags& flags) {
     return convert_weights(flags.weights);
   }
   refuse(command, kFlagsOfWeights, "models");
+  if (command.count("--sentencepiece") > 0 && flags.data.sentencepiece.empty())
+    throw InputError("--sentencepiece \"\" names no file");
+  for (const std::string& source : flags.sources) {
+    if (is_part_of_model(source))
+      throw InputError(printable(source, 500) + ": is a part of a model; name its folder");
+  }
   flags.data.sources = flags.sources;
   flags.data.prefix = flags.output;
   const auto is_json = [&](const std::string& source) { return is_json_lines(flags.data, source); };

@@ -6,11 +6,13 @@
 #include <optional>
 #include <utility>
 
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/input/output_path.h"
 #include "cli/report/run_report.h"
 #include "cli/tell.h"
 #include "files/atomic_file.h"
+#include "files/mapped_file.h"
 #include "files/run_files.h"
 #include "report/html.h"
 #include "report/trace.h"
@@ -45,6 +47,9 @@ std::vector<report::Run> runs_of_source(const std::string& source, bool needs_ti
 std::string default_output(const std::vector<std::string>& sources) {
   std::error_code error;
   const bool own = sources.size() == 1 && std::filesystem::is_directory(sources.front(), error);
+  if (!own && files::is_there(files::kLock))
+    throw InputError(std::string(files::kReport) +
+                     " is the page of the run in this folder; give this one another name by --output");
   return own ? (std::filesystem::path(sources.front()) / files::kReport).string() : files::kReport;
 }
 
@@ -71,7 +76,7 @@ void add_report_command(CLI::App& program, Exit& exit_code) {
     }
     files::write_atomically(output, report::html_page(report));
     if (!flags->trace.empty()) files::write_atomically(flags->trace, report::chrome_trace(report));
-    std::cout << output << "\n";
+    std::cout << printable_lines(output) << "\n";
     exit_code = Exit::Done;
   });
 }

@@ -53,7 +53,8 @@ Tokenizer tokenizer_of(const DataConversion& conversion) {
 struct Block {
   std::string_view bytes;
   std::int64_t first_line = 1;
-  bool last = false;  // block of its source
+  std::size_t begin = 0;  // in its source
+  bool last = false;      // block of its source
 };
 
 // Tokens of a block in the file's type, and the byte offsets at which documents end.
@@ -82,10 +83,20 @@ struct Encoder {
         end_document(encoded, parts.empty() || parts.back().in_loss);
       }
     } else {
+      require_utf8(block);
       add_text(encoded, block.bytes, {});
       if (block.last) end_document(encoded, true);
     }
     return encoded;
+  }
+
+  // SentencePiece would take other bytes for unknown characters.
+  void require_utf8(const Block& block) const {
+    if (conversion.sentencepiece.empty()) return;
+    const std::size_t good = utf8_prefix(block.bytes);
+    if (good < block.bytes.size())
+      throw InputError(origin + ": byte " + std::to_string(block.begin + good + 1) +
+                       " is not UTF-8, as --sentencepiece needs; convert the text first, as iconv does");
   }
 
   // Encodes the parts as one text: SentencePiece puts a space before the beginning of each text.
@@ -139,18 +150,19 @@ struct Encoder {
 class Blocks {
  public:
   Blocks(std::string_view text, std::size_t wanted, bool json_lines)
-      : rest_(text), wanted_(wanted), json_lines_(json_lines) {}
+      : size_(text.size()), rest_(without_byte_order_mark(text)), wanted_(wanted), json_lines_(json_lines) {}
 
   std::optional<Block> next() {
     if (rest_.empty()) return std::nullopt;
     const std::size_t length = files::first_block(rest_, wanted_, json_lines_);
-    const Block block{rest_.substr(0, length), line_, length == rest_.size()};
+    const Block block{rest_.substr(0, length), line_, size_ - rest_.size(), length == rest_.size()};
     rest_.remove_prefix(length);
     if (json_lines_) line_ += std::ranges::count(block.bytes, '\n');
     return block;
   }
 
  private:
+  std::size_t size_;
   std::string_view rest_;
   std::size_t wanted_;
   bool json_lines_;
@@ -209,7 +221,8 @@ void require_no_source(const std::string& target, const std::vector<std::string>
 }
 
 void require_free(const std::string& prefix, const std::vector<std::string>& sources) {
-  if (fs::path(prefix).filename().empty())
+  const std::string name = fs::path(prefix).filename();
+  if (name.empty() || name == "." || name == "..")
     throw InputError("-o " + json_quote(prefix) + " names no file; give the first part of the files' names");
   std::error_code error;
   const fs::path folder = fs::path(prefix).parent_path();
@@ -244,6 +257,9 @@ bool is_packed(std::string_view bytes) {
 
 // Its bytes would become the tokens of a text.
 void require_unpacked(std::string_view bytes, const std::string& source) {
+  if (bytes.starts_with("\xFF\xFE") || bytes.starts_with("\xFE\xFF"))
+    throw InputError(printable(source, 500) +
+                     ": is UTF-16; convert it to UTF-8 first, as iconv -f UTF-16 -t UTF-8 does");
   if (is_packed(bytes)) throw InputError(printable(source, 500) + ": is packed, not text; unpack it first");
 }
 
@@ -287,11 +303,11 @@ std::string convert_data(const DataConversion& conversion) {
   progress.finish();
   const files::MegatronWriter& writer = writers.pair;
   const std::int64_t in_loss = writers.mask.in_loss();
-  const std::string targets =
-      in_loss < writer.tokens()
-          ? "; " + std::to_string(in_loss) + " of them targets (" + conversion.prefix + ".mask)"
-          : "";
-  return conversion.prefix + ".bin and .idx: " + counted(writer.tokens(), "token") + " of " +
+  const std::string prefix = printable_lines(conversion.prefix);
+  const std::string targets = in_loss < writer.tokens()
+                                  ? "; " + std::to_string(in_loss) + " of them targets (" + prefix + ".mask)"
+                                  : "";
+  return prefix + ".bin and .idx: " + counted(writer.tokens(), "token") + " of " +
          counted(size_of(type), "byte") + " in " + counted(writer.documents(), "document") + "; vocabulary " +
          std::to_string(tokenizer.vocab) + targets;
 }

@@ -34,6 +34,8 @@ constexpr TypeName kTypes[] = {{"f32", ElementType::F32, "float32"},
                                {"f16", ElementType::F16, "float16"},
                                {"f64", ElementType::F64, "float64"}};
 
+constexpr Bytes kUsualShard = 5'000'000'000;
+
 // Removes trailing slashes.
 std::string without_slashes(std::string path) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
@@ -48,7 +50,7 @@ class NewFolder {
     if (path_.empty()) throw InputError("-o \"\" names no folder");
     std::error_code error;
     const bool replaceable = fs::is_directory(path_, error) && fs::is_empty(path_, error);
-    if (fs::exists(path_, error) && !replaceable)
+    if (files::is_there(path_) && !replaceable)
       throw InputError(printable(path_, 500) + " already exists; name another target");
     const std::string parent = fs::path(temporary_).parent_path();
     if (!parent.empty() && !fs::is_directory(parent, error))
@@ -170,8 +172,12 @@ std::string convert_weights(const WeightsConversion& conversion) {
   const ModelSource source = open_model(conversion.source, conversion.config);
   const bool to_hugging_face =
       conversion.form.empty() ? !source.hugging_face : conversion.form == "huggingface";
+  require(to_hugging_face || !conversion.shard_bytes,
+          "--shard belongs to Hugging Face's form; leave it out: Penstock's has one file");
+  require(to_hugging_face || utf8_prefix(conversion.target) == conversion.target.size(),
+          "-o " + json_quote(conversion.target) + " is not UTF-8, as its run.toml would have to be");
   const NewFolder folder(conversion.target);
-  const Bytes most = to_hugging_face ? conversion.shard_bytes : INT64_MAX;
+  const Bytes most = to_hugging_face ? conversion.shard_bytes.value_or(kUsualShard) : INT64_MAX;
   const std::vector<Shard> shards = shards_of(source, conversion.precision, most);
   Bytes total = 0;
   for (const Shard& shard : shards) {
@@ -186,10 +192,11 @@ std::string convert_weights(const WeightsConversion& conversion) {
   }
   folder.publish();
   progress.finish();
-  return conversion.target + ": " + print_count(static_cast<double>(model::total_parameters(source.shape))) +
-         " parameters as " + (to_hugging_face ? "config.json and " : "run.toml and ") +
-         std::to_string(shards.size()) + (shards.size() == 1 ? " file of weights" : " files of weights") +
-         ", as " + source.description + " describes it";
+  return printable_lines(conversion.target) + ": " +
+         print_count(static_cast<double>(model::total_parameters(source.shape))) + " parameters as " +
+         (to_hugging_face ? "config.json and " : "run.toml and ") + std::to_string(shards.size()) +
+         (shards.size() == 1 ? " file of weights" : " files of weights") + ", as " +
+         printable_lines(source.description) + " describes it";
 }
 
 }  // namespace penstock::cli

@@ -2,6 +2,7 @@
 // Converts a model from our format to a folder in Hugging Face's format, and back.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/units.h"
@@ -11,10 +12,10 @@ namespace penstock::cli {
 struct WeightsConversion {
   std::string
       source;  // a run directory, a checkpoint, a folder in Hugging Face's format, or a safetensors file
-  std::string target;                 // a new folder
-  std::string form;                   // "huggingface" or "penstock"; empty: the one the source does not have
-  std::string precision;              // "f64", "f32", "f16" or "bf16"; empty: the source's
-  Bytes shard_bytes = 5'000'000'000;  // approximate size of a weights file
+  std::string target;                // a new folder
+  std::string form;                  // "huggingface" or "penstock"; empty: the one the source does not have
+  std::string precision;             // "f64", "f32", "f16" or "bf16"; empty: the source's
+  std::optional<Bytes> shard_bytes;  // approximate size of a weights file; default: 5 GB
   std::string config;  // a config.json or run.toml with the source's shape; empty: the one next to it
 };
 

@@ -46,18 +46,6 @@ std::string traffic_lines(const train::Summary& summary) {
   return lines;
 }
 
-// A model's bytes may be no text, or control a terminal.
-std::string printable_text(const std::string& text) {
-  std::vector<std::string> lines;
-  for (const std::string_view line : split(text, '\n')) {
-    std::vector<std::string> columns;
-    for (const std::string_view column : split(line, '\t'))
-      columns.push_back(printable(column, column.size()));
-    lines.push_back(join(columns, "\t"));
-  }
-  return join(lines, "\n");
-}
-
 }  // namespace
 
 void write_pages(const train::RunDirectory& directory) try {
@@ -127,7 +115,7 @@ std::string sample_lines(const run::Run& run, const std::string& sample) {
   if (sample.empty()) return {};
   return "sample    after the first " + std::to_string(train::prompt_bytes(run.options.data.seq_len)) +
          " bytes " + (run.options.data.validation_fraction > 0 ? "held out" : "of the text") + "\n\n" +
-         printable_text(sample) + "\n\n";
+         printable_lines(sample) + "\n\n";  // a model's bytes may be no text
 }
 
 std::string stop_line(const run::Run& run, const train::RunOutcome& outcome) {

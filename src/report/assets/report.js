@@ -61,7 +61,7 @@ function chooseTracks() {
     ];
   });
   state.panels = data.runs.flatMap((run) => run.shown.map(createPanel));
-  state.at = null;
+  showTip(null);
 }
 
 function checkbox(label, field) {
@@ -181,6 +181,7 @@ function categoryLegend() {
 }
 
 function build() {
+  const whole = !state.viewed || state.from <= 0 && state.to >= lastTime();
   chooseTracks();
   const none = state.panels.length === 0;
   const timeline = none ?
@@ -193,7 +194,7 @@ function build() {
           ...data.points.map(pointSection), ...data.bars.map(barSection), timeline, none ? null : idleSection(),
           differenceSection(), curvesSection(), heatSection(), tablesSection(), configurationSection()]
           .filter((part) => part));
-  if (!state.viewed && !none) {
+  if (whole && !none) {
     state.to = lastTime();
     state.viewed = true;
   }
