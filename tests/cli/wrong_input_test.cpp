@@ -263,6 +263,23 @@ TEST(WrongInput, WeightsOfARunOfAnotherModelAreRefused) {
   }
 }
 
+// As the message advises; the run still describes the model.
+TEST(WrongInput, ACheckpointIsConvertedWithoutItsDamagedFacts) {
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  ASSERT_EQ(program({"train", scratch / "run.toml", "--ranks", "2", "--train.steps", "1"}).exit_code, 0);
+  const std::string checkpoint = "run/checkpoints/step-000001";
+  scratch.write(checkpoint + "/checkpoint.json", "{");
+  const Arguments convert{"convert", scratch / checkpoint, "-o", scratch / "model"};
+  const Ending damaged = program(convert);
+  EXPECT_EQ(damaged.exit_code, 2);
+  EXPECT_NE(damaged.err.find("rename that file"), std::string::npos) << damaged.err;
+  std::filesystem::rename(scratch / (checkpoint + "/checkpoint.json"),
+                          scratch / (checkpoint + "/damaged.json"));
+  const Ending converted = program(convert);
+  EXPECT_EQ(converted.exit_code, 0) << converted.err;
+}
+
 // Nothing beside the file says what it is of.
 TEST(WrongInput, AnOutputMatrixIsNotLostToTiedEmbeddings) {
   const Scratch scratch;

@@ -23,11 +23,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// DIR/checkpoints/step-N, of a run that DIR/run.toml describes.
+// DIR/checkpoints/step-N, of a run that DIR/run.toml describes; also where its checkpoint.json is renamed, as
+// the message about a damaged one advises.
 bool is_checkpoint(const fs::path& folder) {
   const fs::path whole = fs::absolute(folder).lexically_normal();
   const fs::path named = whole.has_filename() ? whole : whole.parent_path();
-  return files::is_there((folder / train::kCheckpointFacts).string()) &&
+  return named.filename().string().starts_with("step-") &&
          named.parent_path().filename() == files::kCheckpoints;
 }
 
