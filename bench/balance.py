@@ -17,7 +17,7 @@ from peer_runs import print_aims
 FOLDER = pathlib.Path("build/bench")
 SEED, DOCUMENTS, LONGEST = 20, 60_000, 262_144
 MIXTURE = [(0.91, 6.8, 0.6), (0.08, 9.6, 0.7), (0.01, 11.6, 0.35)]  # share, mean and deviation of the logarithm
-STEPS = "4"
+STEPS = "16"  # all batches of a window
 KEYS = ("packing", "cut", "slice_tokens")
 EXCHANGES = ("off", "levelled")
 

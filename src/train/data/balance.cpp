@@ -31,23 +31,21 @@ std::vector<Part> parts_of(std::int64_t first, std::int64_t count, std::int64_t 
   return parts;
 }
 
-// `key`: of the order in which parts with equal work get the next sample. In their own order the first parts
-// of every window would get what the last do not.
-void share_out(std::vector<std::int64_t> samples, std::span<const double> work, std::uint64_t key,
-               std::vector<Part>& parts) {
+// `rank`: of parts with equal work those with less of it get the next sample first.
+void share_out(std::vector<std::int64_t> samples, std::span<const double> work, std::vector<Part>& parts,
+               const std::function<std::uint64_t(std::size_t)>& rank) {
   const auto work_of = [&](std::int64_t sample) { return work[static_cast<std::size_t>(sample)]; };
   std::ranges::stable_sort(samples, std::greater(), work_of);
-  using Place = std::tuple<double, std::uint64_t, std::size_t>;  // work, random, index
+  using Place = std::tuple<double, std::uint64_t, std::size_t>;  // work, rank, index
   std::priority_queue<Place, std::vector<Place>, std::greater<>> open;
-  for (std::size_t part = 0; part < parts.size(); ++part)
-    open.emplace(parts[part].work, random_bits(key, part), part);
+  for (std::size_t part = 0; part < parts.size(); ++part) open.emplace(parts[part].work, rank(part), part);
   for (const std::int64_t sample : samples) {
-    const auto [least, random, index] = open.top();
+    const std::size_t index = std::get<2>(open.top());
     open.pop();
     Part& part = parts[index];
     part.samples.push_back(sample);
     part.work += work_of(sample);
-    if (std::ssize(part.samples) < part.room) open.emplace(part.work, random, index);
+    if (std::ssize(part.samples) < part.room) open.emplace(part.work, rank(index), index);
   }
 }
 
@@ -60,13 +58,17 @@ std::vector<std::int64_t> balanced(std::int64_t first, std::span<const double> w
   std::vector<std::int64_t> all(work.size());
   std::iota(all.begin(), all.end(), 0);
   std::vector<Part> replicas = parts_of(first, std::ssize(work), shares.batch / shares.replicas, mean);
-  const auto key = static_cast<std::uint64_t>(first);
-  share_out(std::move(all), work, key, replicas);
+  // In their own order the first batches of every window would get what the last do not. The replicas of a
+  // batch stay neighbours: they get samples of about the same length.
+  const auto replicas_of_a_batch = static_cast<std::size_t>(shares.replicas);
+  share_out(std::move(all), work, replicas, [&](std::size_t part) {
+    return random_bits(static_cast<std::uint64_t>(first), part / replicas_of_a_batch);
+  });
   std::vector<std::int64_t> order;
   for (Part& replica : replicas) {
     std::vector<Part> micro_batches =
         parts_of(first + std::ssize(order), replica.room, shares.micro_batch, mean);
-    share_out(std::move(replica.samples), work, stream_key(key, order.size()), micro_batches);
+    share_out(std::move(replica.samples), work, micro_batches, [](std::size_t) { return 0; });
     for (const Part& part : micro_batches)
       order.insert(order.end(), part.samples.begin(), part.samples.end());
   }

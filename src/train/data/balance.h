@@ -17,8 +17,8 @@ struct BatchShares {
 
 // `work` is the work of the samples drawn as `first`, first + 1, ... Distributes them so that the largest
 // work of a replica's part of a batch is small, and within it that of a micro-batch: largest work first, each
-// to the part with the least so far that has room, of several to any. Returns for each draw the sample,
-// counted from `first`.
+// to the part with the least so far that has room, of several to those of a random batch. Returns for each
+// draw the sample, counted from `first`.
 std::vector<std::int64_t> balanced(std::int64_t first, std::span<const double> work,
                                    const BatchShares& shares);
 
