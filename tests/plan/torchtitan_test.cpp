@@ -372,7 +372,13 @@ TEST(Torchtitan, AJobWithAChangeIsExplainedAsItSays) {
                     Keys{{"parallelism.pipeline_parallel_degree", "4"},
                          {"parallelism.pipeline_parallel_schedule", "\"Interleaved1F1B\""},
                          {"activation_checkpoint.selective_ac_option", "\"op\""},
-                         {"training.local_batch_size", "16"}}}) {
+                         {"training.local_batch_size", "16"}},
+                    Keys{{"parallelism.tensor_parallel_degree", "8"},
+                         {"activation_checkpoint.mode", "\"full\""},
+                         {"training.local_batch_size", "4"}},
+                    Keys{{"parallelism.context_parallel_degree", "4"},
+                         {"activation_checkpoint.mode", "\"full\""},
+                         {"training.local_batch_size", "4"}}}) {
     keys.insert(model.begin(), model.end());
     const TitanRead today = read_job(job_with(keys, "training.seq_len = 8192"));
     for (const Change& change : nearest_changes(today.job, today.candidate, 30)) {

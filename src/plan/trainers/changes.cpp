@@ -41,6 +41,19 @@ void recompute(Layout& layout, model::Policy policy) {
   layout.recompute_scores = false;
 }
 
+// The layout with its time and memory; absent if it cannot run or does not fit.
+std::optional<Candidate> judged(const Cluster& cluster, const Workload& workload, Layout layout) {
+  if (reject(workload, layout, cluster.hardware.node.gpus, cluster.engine.folded_experts)) return {};
+  if (refusal_of(*cluster.trainer, workload, layout)) return {};
+  adapt(cluster, layout);
+  Candidate candidate;
+  candidate.layout = layout;
+  candidate.memory = fit_memory(workload, layout, cluster.limit);
+  if (!candidate.memory.fits) return {};
+  candidate.cost = step_cost(workload, layout, cluster.hardware, cluster.engine);
+  return candidate;
+}
+
 // Layouts one step away; they may be impossible.
 class Neighbours {
  public:
@@ -91,9 +104,12 @@ class Neighbours {
     const Workload& workload = question_.workload;
     for (const model::Policy policy : question_.cluster.trainer->policies)
       add([&](Layout& other) { recompute(other, policy); });
+    std::optional<Candidate> fastest;  // the others differ little
     for (const Layout& part : partly_recomputed(*question_.cluster.trainer, workload, layout_)) {
-      if (fit_memory(workload, part, question_.cluster.limit).fits) add([&](Layout& other) { other = part; });
+      const std::optional<Candidate> candidate = judged(question_.cluster, workload, part);
+      if (candidate && (!fastest || is_faster(*candidate, *fastest))) fastest = candidate;
     }
+    if (fastest) add([&](Layout& other) { other = fastest->layout; });
     if (layout_.whole_hidden) add([](Layout& other) { other.whole_hidden = false; });
   }
 
@@ -118,19 +134,6 @@ class Neighbours {
 
 std::vector<Layout> neighbours(const Question& question, const Layout& layout) {
   return Neighbours(question, layout).found;
-}
-
-// The layout with its time and memory; absent if it cannot run or does not fit.
-std::optional<Candidate> judged(const Cluster& cluster, const Workload& workload, Layout layout) {
-  if (reject(workload, layout, cluster.hardware.node.gpus, cluster.engine.folded_experts)) return {};
-  if (refusal_of(*cluster.trainer, workload, layout)) return {};
-  adapt(cluster, layout);
-  Candidate candidate;
-  candidate.layout = layout;
-  candidate.memory = fit_memory(workload, layout, cluster.limit);
-  if (!candidate.memory.fits) return {};
-  candidate.cost = step_cost(workload, layout, cluster.hardware, cluster.engine);
-  return candidate;
 }
 
 // A change that is not in words yet.
@@ -162,9 +165,22 @@ class Search {
     }
   }
 
+  // Two changes that are no faster than one.
+  void drop_idle_pairs() {
+    std::optional<Seconds> fastest;
+    for (const Found& one : found) {
+      if (one.steps == 1) fastest = std::min(one.candidate.step(), fastest.value_or(one.candidate.step()));
+    }
+    std::erase_if(found, [&](const Found& one) {
+      return one.steps == 2 && fastest && one.candidate.step() >= (1 - kLeastGain) * *fastest;
+    });
+  }
+
   std::vector<Found> found;
 
  private:
+  static constexpr double kLeastGain = 1e-3;  // of a step: more than rounding shows
+
   void add(const Layout& layout, int steps) {
     if (std::ranges::find(tried_, layout) != tried_.end()) return;
     tried_.push_back(layout);
@@ -192,9 +208,7 @@ class Search {
     }
   }
 
-  // By more than rounding shows.
   bool helps(const std::optional<Candidate>& candidate) const {
-    constexpr double kLeastGain = 1e-3;
     return candidate && (!today_.memory.fits || candidate->step() < (1 - kLeastGain) * today_.step());
   }
 
@@ -214,7 +228,10 @@ std::vector<Change> nearest_changes(const Job& job, const Candidate& today, std:
   Search search(job, today);
   search.add_engine_edit();
   search.add_near({today.layout}, 1);
-  if (search.found.size() < count) search.add_near(neighbours(job.question(), today.layout), 2);
+  if (search.found.size() < count) {
+    search.add_near(neighbours(job.question(), today.layout), 2);
+    search.drop_idle_pairs();
+  }
   std::ranges::stable_sort(search.found, {},
                            [](const Found& one) { return std::pair(one.steps, one.candidate.step()); });
   if (search.found.size() > count) search.found.resize(count);
