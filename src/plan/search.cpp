@@ -204,8 +204,7 @@ void Worker::visit_choices(const Trainer& trainer, const Layout& base, CommonOfP
   const auto fastest = [&](Layout layout, const Common& shared, std::optional<Candidate> best) {
     for (const ShardedWeights& sharding : shardings) {
       layout.sharded = sharding;
-      const auto candidate = judge(layout, shared);
-      if (candidate && (!best || is_faster(*candidate, *best))) best = candidate;
+      keep_faster(judge(layout, shared), best);
     }
     return best;
   };
@@ -214,9 +213,8 @@ void Worker::visit_choices(const Trainer& trainer, const Layout& base, CommonOfP
   for (std::size_t i = 0; i < space_.policies.size(); ++i) {
     layout.keep = model::keep_of(space_.policies[i]);
     const auto candidate = fastest(layout, common_of(layout, common[i]), {});
-    if (!candidate) continue;
-    remember(*candidate);
-    if (!best || is_faster(*candidate, *best)) best = candidate;
+    if (candidate) remember(*candidate);
+    keep_faster(candidate, best);
   }
   if (!space_.parts) return;
   std::optional<Candidate> best_part;

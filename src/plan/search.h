@@ -73,6 +73,9 @@ inline float rounded_step(const Candidate& candidate) { return static_cast<float
 
 // By the rounded step, then by memory.
 bool is_faster(const Candidate& a, const Candidate& b);
+inline void keep_faster(const std::optional<Candidate>& candidate, std::optional<Candidate>& best) {
+  if (candidate && (!best || is_faster(*candidate, *best))) best = candidate;
+}
 
 // Lists of the result have one schedule of those that differ in nothing else where there is no pipeline: the
 // one with the least memory. Throws InputError for a cluster without devices, or whose devices do not fill

@@ -18,7 +18,7 @@ struct Asked {
   std::vector<std::string> words;
 };
 
-// Small and large models, short and long sequences, dense and with experts, with memory to spare and without.
+// Small and large models, short and long sequences, with memory to spare and without.
 std::vector<Asked> questions() {
   std::vector<Asked> asked;
   for (const char* trainer : {"megatron", "torchtitan"}) {

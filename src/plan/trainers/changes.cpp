@@ -105,10 +105,8 @@ class Neighbours {
     for (const model::Policy policy : question_.cluster.trainer->policies)
       add([&](Layout& other) { recompute(other, policy); });
     std::optional<Candidate> fastest;  // the others differ little
-    for (const Layout& part : partly_recomputed(*question_.cluster.trainer, workload, layout_)) {
-      const std::optional<Candidate> candidate = judged(question_.cluster, workload, part);
-      if (candidate && (!fastest || is_faster(*candidate, *fastest))) fastest = candidate;
-    }
+    for (const Layout& part : partly_recomputed(*question_.cluster.trainer, workload, layout_))
+      keep_faster(judged(question_.cluster, workload, part), fastest);
     if (fastest) add([&](Layout& other) { other = fastest->layout; });
     if (layout_.whole_hidden) add([](Layout& other) { other.whole_hidden = false; });
   }
