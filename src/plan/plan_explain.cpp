@@ -139,6 +139,16 @@ std::string larger_hosts(const Workload& workload, const Cluster& cluster, const
   return text + ", or less on these: offload " + std::to_string(*share) + " % of the records";
 }
 
+// Where the trainer may need more than the limit: its allocator's reserve is not predicted.
+std::string print_reserved(const Cluster& cluster, const Candidate& candidate) {
+  if (cluster.trainer == nullptr) return {};
+  const double most = cluster.trainer->reserved * as_double(candidate.memory.fullest.total());
+  if (most <= cluster.limit) return {};
+  return "  may not fit: " + std::string(cluster.trainer->name) + "'s published runs reserved up to " +
+         number(cluster.trainer->reserved, 2) + " times what is predicted, here " + gigabytes(most, 1) +
+         " GB\n";
+}
+
 }  // namespace
 
 std::string what_would_fit(const Workload& workload, const Cluster& cluster, const Candidate& candidate) {
@@ -205,6 +215,8 @@ std::string explain(const Workload& workload, const Cluster& cluster, const Cand
   text += print_memory(memory_of_devices(workload, candidate), cluster.limit, ends_only);
   if (!candidate.memory.fits) {
     text += "  does not fit; would fit with: " + what_would_fit(workload, cluster, candidate) + "\n";
+  } else {
+    text += print_reserved(cluster, candidate);
   }
   return text;
 }

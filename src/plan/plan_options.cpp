@@ -33,6 +33,9 @@ void describe_cluster(PlanOptions& options, OptionTable& table) {
   table.push_back({"cluster", "engine", &options.cluster.engine,
                    "The trainer: penstock; megatron or torchtitan, with only what it supports; a file in "
                    "engines/, or a path."});
+  table.push_back(
+      {"cluster", "compile", &options.cluster.compile,
+       "With engine torchtitan: the model is compiled, which fuses elementwise work (compile.enable)."});
   table.push_back({"memory", "limit", &options.memory.limit, "Maximum bytes per device, as in \"70 GB\"."});
   Constraint fraction = from_to(0, 1);
   fraction.choices = {"auto"};

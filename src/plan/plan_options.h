@@ -24,6 +24,7 @@ struct PlanOptions {
     std::string hardware = "h800";
     std::int64_t gpus = 0;
     std::string engine = "penstock";
+    bool compile = true;
   } cluster;
   struct MemoryKeys {
     std::string limit;  // empty: device memory minus the reserved part

@@ -155,7 +155,8 @@ std::string print_question(const Plan& plan) {
   return std::string(plan.workload.model.name) + ", " + counted(plan.workload.global_batch, "sequence") +
          " of " + std::to_string(plan.workload.seq_len) + " tokens on " + std::to_string(plan.cluster.gpus) +
          " " + printable(plan.cluster.hardware.device.name) + ", " + gigabytes(plan.cluster.limit, 1) +
-         " GB a device" + beside_limit(plan.cluster) + ", engine " + printable(plan.cluster.engine.name);
+         " GB a device" + beside_limit(plan.cluster) + ", engine " + printable(plan.cluster.engine.name) +
+         (plan.cluster.compiled ? ", compiled" : "");
 }
 
 std::string print_plan(const Plan& plan) {

@@ -70,7 +70,7 @@ Question settled(PlanOptions options, const std::string& beside) {
   const std::string engine = trainer ? std::string(trainer->engine) : question.options.cluster.engine;
   question.cluster = cluster_of(question.options, file.hardware, read_engine(engine, beside).engine);
   if (trainer) {
-    set_trainer(question.cluster, *trainer);
+    set_trainer(question.cluster, *trainer, question.options.cluster.compile);
     question.workload.habits = trainer->habits;
   }
   question.workload.precision = model::parse_precision(file.hardware.device.peak);

@@ -25,6 +25,7 @@ struct Cluster {
   double limit = 0;  // bytes per device
   sim::Engine engine = sim::kPenstock;
   const Trainer* trainer = nullptr;  // adds its constraints (trainer.h); null: Penstock's own trainer
+  bool compiled = false;             // the trainer's compiler fuses elementwise work; `engine` has its speed
 };
 
 // The search space. For an empty list of sizes, enumerate.h chooses.

@@ -47,6 +47,8 @@ const Trainer kTrainers[] = {
      .pipelines_head_norms = false,
      .cuts_experts = false,
      .recomputes_products = true,
+     .reserved = 1.23,
+     .compiles = true,
      .habits = kOfTorch}};
 
 template <class Value>
@@ -166,8 +168,10 @@ void require_within(const Trainer& trainer, const PlanOptions& options) {
   refuse_offloading(trainer, options);
 }
 
-void set_trainer(Cluster& cluster, const Trainer& trainer) {
+void set_trainer(Cluster& cluster, const Trainer& trainer, bool compile) {
   cluster.trainer = &trainer;
+  cluster.compiled = compile && trainer.compiles;
+  if (cluster.compiled) cluster.engine.elementwise *= cluster.engine.compiled;
   cluster.engine.folded_experts = !trainer.cuts_experts;
 }
 

@@ -26,6 +26,8 @@ struct Trainer {
   bool cuts_experts = true;          // tensor ranks split experts; else each is whole on a rank
   bool recomputes_products = false;  // of whole layers one in any number, or every second product; else of
                                      // each stage the first layers
+  double reserved = 1;               // memory in its published runs, at most, over what is predicted
+  bool compiles = false;             // can fuse elementwise work by a compiler
   bool experts_within_replicas = false;  // expert ranks are data and context ranks, not tensor ranks
   MemoryHabits habits;
 };
@@ -41,8 +43,9 @@ SearchSpace space_for(const Trainer& trainer, const PlanOptions& options);
 // Throws InputError if [layout] or memory.offload asks for something that the trainer does not support.
 void require_within(const Trainer& trainer, const PlanOptions& options);
 
-// Sets the cluster's trainer, and makes the engine split experts as that trainer does.
-void set_trainer(Cluster& cluster, const Trainer& trainer);
+// Sets the cluster's trainer, and makes the engine split experts as that trainer does, and compile
+// elementwise work if that is asked for and the trainer can.
+void set_trainer(Cluster& cluster, const Trainer& trainer, bool compile);
 
 // Sets how the engine distributes experts and optimizer states over ranks.
 void adapt(const sim::Engine& engine, Layout& layout);

@@ -31,7 +31,7 @@ void take(std::string_view input) {
   sim::Hardware hardware = sim::assumed_hardware();
   hardware.device.memory_gb = 80;
   question.cluster = cluster_of(options, hardware);
-  set_trainer(question.cluster, *find_trainer(megatron ? "megatron" : "torchtitan"));
+  set_trainer(question.cluster, *find_trainer(megatron ? "megatron" : "torchtitan"), false);
   apply(beyond, question.cluster.engine);
   Layout layout = layout_of(options, question.workload, question.cluster);
   apply(beyond, question.workload, layout);

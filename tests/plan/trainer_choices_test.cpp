@@ -44,7 +44,6 @@ TEST(TrainerChoices, ExplainKnowsNothingFasterThanThePlan) {
     const Job job = job_of(question, layout);
     const Candidate today = answer_for_layout(job.question(), job.layout()).result.best.front();
     for (const Change& change : nearest_changes(job, today, 2)) {
-      if (change.candidate.layout == today.layout) continue;  // plans count what is not compiled
       ADD_FAILURE() << asked.trainer << " " << print_layout(layout) << " " << today.step() << ": "
                     << change.text << " " << change.candidate.step();
     }
@@ -71,6 +70,28 @@ TEST(TrainerChoices, AreWrittenReadAndPrinted) {
   }
   EXPECT_GT(choices, 100);
   EXPECT_EQ(printed.size(), choices);
+}
+
+TEST(TrainerChoices, TorchtitanCompilesUnlessToldNotTo) {
+  const auto layout = [](const Question& question) {
+    Layout made;
+    made.mesh.data = 64;
+    made.schedule = ScheduleKind::OneFOneB;
+    made.keep = model::keep_of(model::Policy::None);
+    adapt(question.cluster, made);
+    return made;
+  };
+  const auto step = [&](const Question& question) {
+    return answer_for_layout(question, layout(question)).result.best.front().step();
+  };
+  const Question compiled = question_of("torchtitan", {}),
+                 eager = question_of("torchtitan", {"--cluster.compile=false"});
+  EXPECT_LT(step(compiled), step(eager));
+  for (const Question* question : {&compiled, &eager}) {
+    const Job job = job_of(*question, layout(*question));
+    EXPECT_EQ(answer_for_layout(job.question(), job.layout()).result.best.front().step(), step(*question));
+  }
+  EXPECT_EQ(step(question_of("megatron", {})), step(question_of("megatron", {"--cluster.compile=false"})));
 }
 
 // The first change of the job at the same layout; empty if there is none.

@@ -35,6 +35,7 @@ PlanOptions options_of(const Today& today) {
   PlanOptions options;
   options.cluster.gpus = today.gpus;
   options.cluster.hardware = today.hardware;
+  options.cluster.compile = false;  // unless the job asks for it (Beyond)
   options.memory.limit = today.limit;
   options.memory.offload = {0, ""};
   options.cluster.engine = today.megatron.empty() ? "torchtitan" : "megatron";
@@ -95,6 +96,7 @@ Job::Job(const Today& today) : cluster_(options_of(today)), origin_(today.origin
   question_ = settled(std::move(asked.options), "");
   engine_ = question_.cluster.engine;
   apply(asked.beyond, question_.cluster.engine);
+  question_.cluster.compiled = asked.beyond.compiled;
   if (!asked.beyond.model.empty()) question_.workload.model.name = asked.beyond.model;
   layout_ = layout_with(question_.options, asked.beyond, question_.workload, question_.cluster);
   not_counted_ = std::move(asked.beyond.not_counted);

@@ -64,7 +64,8 @@ std::string print_settings(const Trainer& trainer, const Plan& plan, const Candi
                            gigabytes(as_double(candidate.memory.fullest.total()), 1) +
                            " GB on the fullest device, predicted\n# for " + std::string(trainer.version) +
                            "\n" + lack_of(trainer, plan.workload.model.shape);
-  const Settings settings = settings_of(trainer, plan.workload, candidate.layout);
+  Settings settings = settings_of(trainer, plan.workload, candidate.layout);
+  if (plan.cluster.compiled) settings.push_back({"compile.enable", "true"});
   return head + (is_toml(trainer) ? print_torchtitan(settings) : print_megatron(settings));
 }
 
