@@ -154,10 +154,12 @@ AttentionPart attend_in_context(const ContextGroup& context, const SlicePlace& p
   return context.gathers_keys() ? total : context.merge_to_shared(total);
 }
 
-at::Tensor attend_in_context_backward(const ContextGroup& context, const SlicePlace& place,
-                                      const at::Tensor& grad_output, const at::Tensor& dots,
-                                      EarlierSlices earlier, LayerRecord& record,
-                                      AttentionPartners* partners) {
+namespace {
+
+// The gradient of seeing()'s queries, in the accumulator type; adds those of keys and values to the records.
+at::Tensor gradient_of_seeing(const ContextGroup& context, const SlicePlace& place,
+                              const at::Tensor& grad_output, const at::Tensor& dots, EarlierSlices earlier,
+                              LayerRecord& record, AttentionPartners* partners) {
   const at::Tensor query = seeing(context, record[Saved::Query]), grad = seeing(context, grad_output);
   const AttentionPart merged{kernels::with_row_dots(grad, seeing(context, dots)),
                              seeing(context, record[Saved::LogSumExp].unsqueeze(3)).squeeze(3)};
@@ -184,6 +186,17 @@ at::Tensor attend_in_context_backward(const ContextGroup& context, const SlicePl
       add(*part.record, call, model::Category::KvGradients);
   }
   if (partners) partners->add_gradients(grad_query, earlier);
+  return grad_query;
+}
+
+}  // namespace
+
+at::Tensor attend_in_context_backward(const ContextGroup& context, const SlicePlace& place,
+                                      const at::Tensor& grad_output, const at::Tensor& dots,
+                                      EarlierSlices earlier, LayerRecord& record,
+                                      AttentionPartners* partners) {
+  // What it has made of the whole slice is free before the sums.
+  at::Tensor grad_query = gradient_of_seeing(context, place, grad_output, dots, earlier, record, partners);
   if (!context.gathers_keys()) return context.sum_to_shared(grad_query);
   record.key_gradient = context.sum_to_shared(record.key_gradient);
   record.value_gradient = context.sum_to_shared(record.value_gradient);

@@ -46,6 +46,7 @@ class Ledger {
     for (std::uint32_t i = 0; i < list_.ops.size(); ++i) {
       const bool computes = lane_of(list_.ops[i].kind) == schedule::Lane::Compute;
       if (computes) settle_copies(list_.ops[i], events_[i].start);
+      settle_reductions(i, computes ? events_[i].start : reached_);
       visit(list_.ops[i], events_[i]);
       if (computes) reached_ = events_[i].end;
     }
@@ -102,11 +103,21 @@ class Ledger {
     for (const std::uint32_t wait : list_.after_of(op)) {
       if (unsettled_.erase(wait) > 0) settle(wait, start);
     }
-    // STEP waits for the last collective, hence for all of them.
-    if (op.kind != OpKind::OptimizerStep) return;
+  }
+
+  // An op that waits for a collective waits for all earlier ones too (train/step/replica_lane), STEP for all,
+  // and a sum of both sides of tied embeddings for those before it.
+  void settle_reductions(std::uint32_t index, Seconds time) {
+    const Op& op = list_.ops[index];
+    const bool ties = op.kind == OpKind::ReduceGradients && op.group != mesh::Group::Replica;
+    std::uint32_t end = op.kind == OpKind::OptimizerStep || ties ? index : 0;
+    for (const std::uint32_t wait : list_.after_of(op)) {
+      if (lane_of(list_.ops[wait].kind) == schedule::Lane::Collective) end = std::max(end, wait + 1);
+    }
+    if (end == 0 || unsettled_.empty()) return;
     std::erase_if(unsettled_, [&](std::uint32_t wait) {
-      if (list_.ops[wait].kind != OpKind::ReduceGradients) return false;
-      settle(wait, start);
+      if (wait >= end || list_.ops[wait].kind != OpKind::ReduceGradients) return false;
+      settle(wait, time);
       return true;
     });
   }

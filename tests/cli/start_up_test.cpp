@@ -39,6 +39,8 @@ TEST(StartUp, SaysWhatTheWholeProgramSays) {
            {"train", "nowhere.toml"},
            {"train", file, "--print-config"},
            {"train", file, "--schedule.slices", "-1"},
+           {"train", file, "--schedule.slices", "7", "--resume"},
+           {"train", file, "--ranks", "3", "--train.lrr", "1"},
            {"show", "--schedule", "slimpipe", "-p", "4", "-m", "2", "-n", "8"},
            {"show", file},
            {"check", "nowhere"},
@@ -64,7 +66,11 @@ TEST(StartUp, NamesTheWholeProgramWhereItIsMissing) {
   const std::string alone = scratch / "penstock";
   std::filesystem::copy_file(PENSTOCK_PROGRAM, alone);
   EXPECT_EQ(run_program({alone, "show", "--schedule", "gpipe", "-p", "2", "-m", "2"}).exit_code, 0);
-  const Ending ending = run_program({alone, "train", "run.toml"});
+  scratch.write("run.toml", small_run_file(scratch));
+  const std::string file = scratch / "run.toml";
+  EXPECT_EQ(run_program({alone, "train", file, "--schedule.slices", "-1"}).exit_code, 2);
+  EXPECT_EQ(run_program({alone, "train", "nowhere.toml"}).exit_code, 2);
+  const Ending ending = run_program({alone, "train", file});
   EXPECT_EQ(ending.exit_code, 3);
   EXPECT_EQ(ending.complaints(), Arguments{"cannot start " + alone + "-compute: No such file or directory"});
 }

@@ -7,6 +7,7 @@
 
 #include "backend/memory.h"
 #include "schedule/generators/generator.h"
+#include "train/mesh_memory.h"
 #include "train/small_run.h"
 
 namespace penstock::testing {
@@ -103,6 +104,21 @@ TEST(MemoryOfASchedule, IsReusedFromStepToStep) {
       EXPECT_EQ(backend::mapped_blocks(), before) << precision;
     });
   }
+}
+
+// The gathering of the next stage's weights, for which an op waits, comes after the sums of earlier
+// gradients.
+TEST(MemoryOfASchedule, OfShardedWeightsWhoseStagesAlternateIsAsPredicted) {
+  const Scratch scratch;
+  scratch.write("alternating.csv", "0F0,1F0,2F0,0F1,1F1,2F1,2B0,2B1,1B0,0B0,1B1,0B1\n");
+  auto options = small_options("", 1, 0, "f32");
+  options.model.shape = {.layers = 3, .hidden = 64, .ffn = 64, .heads = 2, .kv_heads = 2};
+  options.schedule.file = scratch / "alternating.csv";
+  options.parallel.dp = 2;
+  options.parallel.shard = "weights";
+  options.train.micro_batch = 1;
+  options.train.batch = 4;
+  expect_predicted(planned(options));
 }
 
 TEST(MemoryOfASchedule, CountsMessagesOfADeviceThatHasNeighbours) {

@@ -3,6 +3,7 @@
 // commands run. When a command calls one, `penstock-compute`, the whole program, replaces the process and
 // starts again with the same command line. No command calls one after output.
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "cli/train/train.h"
 #include "comm/launcher.h"
 #include "comm/mpi.h"
+#include "run/options.h"
 #include "train/checkpoint/directory.h"
 #include "train/machine_probe.h"
 
@@ -29,7 +31,16 @@ namespace {
 
 namespace cli {
 
-Exit train(const TrainFlags&) { become_whole(); }
+// Refuses a wrong run file at once, where no other rank reports it and a pipe's text is not lost by reading
+// it.
+Exit train(const TrainFlags& flags) {
+  std::error_code error;
+  const RunSource& source = flags.source;
+  const std::filesystem::file_status file = std::filesystem::status(source.file, error);
+  if (!comm::launched_by_mpi() && (is_regular_file(file) || !exists(file)))
+    run::read_options(source.file, source.overrides);
+  become_whole();
+}
 Exit profile_machine(const ProfileFlags&) { become_whole(); }
 Exit describe_data(const DataFlags&) { become_whole(); }
 run::StepContent content_of_step(const run::Run&, std::int64_t) { become_whole(); }

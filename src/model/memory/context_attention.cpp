@@ -37,7 +37,8 @@ class ContextTape {
 
   void share_keys(bool contiguous) {
     if (shares_heads()) exchange(shared_keys_ * element_, shared_keys_ * element_);
-    if (context_.gathers) gather(keys_ * element_, cached_keys_ * element_, contiguous);
+    const bool ordered = contiguous || own_.kv_heads == 1;
+    if (context_.gathers) gather(keys_ * element_, cached_keys_ * element_, ordered);
     if (shares_heads() || context_.gathers) tape_.give(keys_ * element_);
   }
 
@@ -83,7 +84,12 @@ class ContextTape {
   std::int64_t key_heads() const { return context_.kept_heads(own_.kv_heads); }
 
   AttentionSize size_of(Tokens queries) const {
-    return {own_.sequences, queries, {}, own_.heads / context_.heads, key_heads(), own_.head_dim};
+    return {.sequences = own_.sequences,
+            .tokens = queries,
+            .heads = own_.heads / context_.heads,
+            .kv_heads = key_heads(),
+            .head_dim = own_.head_dim,
+            .by_head = true};
   }
   AttentionSize shared_size() const {
     AttentionSize size = size_of(own_.tokens * context_.heads);
@@ -91,8 +97,11 @@ class ContextTape {
     return size;
   }
   Tokens seeing_tokens() const { return own_.tokens * context_.heads * seeing_; }
-  Bytes queries_of(Tokens tokens) const {
-    return own_.sequences * tokens * own_.heads / context_.heads * own_.head_dim * element_;
+  // Copies of some of the tokens, which are apart in memory unless they are of one head of one sequence, and
+  // of `numbers` more bytes a token and head.
+  Bytes copies_of(Tokens tokens, int tensors, Bytes numbers) const {
+    const std::int64_t rows = own_.sequences * own_.heads / context_.heads;
+    return rows == 1 ? 0 : rows * tokens * (tensors * own_.head_dim * element_ + numbers);
   }
 
   // Makes a tensor from another of the same size; leaves the new one.
@@ -126,9 +135,9 @@ class ContextTape {
     if (!context_.gathers) gather(queries_ * element_, query, true);
     tape_.take(total);
     for_own_calls([&](Tokens queries, Tokens keys, bool causal) {
-      tape_.take(queries_of(queries));
+      tape_.take(copies_of(queries, 1, 0));
       touch_attention(tape_, setting_, size_of(queries), keys, causal);
-      tape_.give(queries_of(queries));
+      tape_.give(copies_of(queries, 1, 0));
     });
     for (const Tokens length : own_.earlier)
       touch_attention(tape_, setting_, size_of(seeing_tokens()), length * context_.kept_tokens(), false);
@@ -150,7 +159,7 @@ class ContextTape {
       held += bytes;
     };
     if (context_.gathers) {
-      take(query);  // the contiguous gradient
+      take(own_.heads > 1 ? query : 0);  // the contiguous gradient
     } else {
       tape_.touch(2 * query);
       take(query);
@@ -163,8 +172,7 @@ class ContextTape {
     take(wide);
     bool begins = last_slice_;
     for_own_calls([&](Tokens queries, Tokens keys, bool causal) {
-      const Bytes copies =
-          3 * queries_of(queries) + queries_of(queries) / element_ / own_.head_dim * accumulator_;
+      const Bytes copies = copies_of(queries, 3, accumulator_);
       tape_.take(copies);
       const Bytes results = touch_attention_backward(tape_, setting_, size_of(queries), keys, causal);
       tape_.take(results);
@@ -175,10 +183,11 @@ class ContextTape {
     for (const Tokens length : own_.earlier)
       attend_backward_earlier(tape_, setting_, size_of(seeing_tokens()), length * context_.kept_tokens(),
                               last_slice_);
-    if (context_.gathers) return tape_.give(held - wide);
+    tape_.give(held - wide);
+    if (context_.gathers) return;
     tape_.touch(2 * wide);
     tape_.touch(wide + queries_ * accumulator_);
-    tape_.give(held);
+    tape_.give(wide);
     tape_.take(queries_ * accumulator_);
   }
 

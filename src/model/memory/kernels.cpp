@@ -137,6 +137,11 @@ void attend_causal(Tape& tape, const KernelSetting& setting, const AttentionSize
 // LibTorch's kernel orders rows by token, then by head; a single head's are in both orders.
 bool has_strided_folds(const AttentionSize& size) { return size.group() > 1 && size.kv_heads > 1; }
 
+// In the backward it copies a gradient in the other order.
+bool has_strided_gradient(const AttentionSize& size) {
+  return size.group() > 1 ? has_strided_folds(size) : size.by_head && size.heads > 1;
+}
+
 void attend_chunk(Tape& tape, const KernelSetting& setting, const AttentionSize& size, const Parts& parts,
                   Tokens keys) {
   tape.take(parts.output + parts.log_sum_exp);
@@ -179,8 +184,10 @@ void attend_backward_causal(Tape& tape, const KernelSetting& setting, const Atte
     tape.touch(parts.gpu_scratch);
   } else {
     tape.take(parts.output + keys);
-    tape.touch(setting.tiled_attention ? parts.backward_copies(size.tokens) + query_room(setting, size)
-                                       : backward_scratch(setting, size.tokens, size.tokens, size.head_dim));
+    const Bytes copy = has_strided_gradient(size) ? parts.output : 0;
+    tape.touch(setting.tiled_attention
+                   ? parts.backward_copies(size.tokens) + query_room(setting, size)
+                   : copy + backward_scratch(setting, size.tokens, size.tokens, size.head_dim));
   }
   if (last_slice && !own) tape.take(keys_wide);
   if (last_slice && !own) tape.give(keys);
@@ -196,8 +203,8 @@ void attend_backward_chunk(Tape& tape, const KernelSetting& setting, const Atten
   } else if (setting.gpu_attention()) {
     tape.touch(parts.gpu_scratch);
   } else {
-    // Folded queries: a strided operand is copied, and the gradient is put back in order.
-    const Bytes copy = has_strided_folds(size) ? parts.output : 0;
+    // Folded queries' gradient is also put back in order, which takes no more.
+    const Bytes copy = has_strided_gradient(size) ? parts.output : 0;
     tape.touch(copy + backward_scratch(setting, size.group() * size.tokens, length, size.head_dim));
   }
   const bool own = parts.wide;

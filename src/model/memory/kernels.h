@@ -70,6 +70,7 @@ struct AttentionSize {
   Tokens tokens = 1;            // T
   std::vector<Tokens> earlier;  // lengths of the earlier slices, newest first
   std::int64_t heads = 1, kv_heads = 1, head_dim = 1;
+  bool by_head = false;  // rows are in the order of heads, then tokens; else of tokens, then heads
 
   Tokens rows() const { return sequences * tokens; }
   std::int64_t group() const { return heads / kv_heads; }

@@ -125,8 +125,13 @@ model::ActionSize RunBytes::action_size(const schedule::Key& key) const {
                          .gradient_handed_over = together(stage + 1),
                          .loss_tile = work_.loss_tile};
   for (std::int64_t layer = first; layer < first + count; ++layer) size.keep.push_back(work_.kept_of(layer));
-  for (int earlier = slice - 1; earlier >= 0; --earlier)
-    size.earlier.push_back(ceil_div(cut[earlier].length, c));
+  // On a CPU, equal slices take turns with the same memory: one stands for those beside it. But the backward
+  // of the last slice leaves gradients of each.
+  const bool each = size.last_slice || work_.kernels->gpu;
+  for (int earlier = slice - 1; earlier >= 0; --earlier) {
+    const Tokens length = ceil_div(cut[earlier].length, c);
+    if (each || size.earlier.empty() || size.earlier.back() != length) size.earlier.push_back(length);
+  }
   return size;
 }
 
