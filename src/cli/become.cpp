@@ -97,6 +97,9 @@ std::string program_beside(const std::string& name) {
 }
 
 void become(const std::string& path) {
+  std::error_code error;
+  static_cast<void>(fs::current_path(error));
+  if (error) throw InputError("the current directory has been removed; change to one that exists");
   find_libtorch(path);
   ask_for_huge_pages();
   sleep_early();

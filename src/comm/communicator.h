@@ -56,6 +56,11 @@ struct PeerFailure : RunError {
   bool noticed_ = false;
 };
 
+// mpirun or srun ends the job: nobody's fault.
+struct LauncherEnd : RunError {
+  LauncherEnd() : RunError("SIGTERM: the launcher ends the job") {}
+};
+
 // Returns the work's result. RunErrors and PeerFailures from the work name it.
 template <class Work>
 auto as_part_of(const std::string& name, Work&& work) {
@@ -63,6 +68,8 @@ auto as_part_of(const std::string& name, Work&& work) {
     return work();
   } catch (const PeerFailure& failure) {
     throw failure.during(name);
+  } catch (const LauncherEnd&) {
+    throw;
   } catch (const RunError& failure) {
     throw RunError(name + ": " + failure.what());
   }

@@ -148,7 +148,7 @@ void MpiWorld::throw_end() {
   for (int look = 0; look < 2 && !failure_; ++look) read_notice();  // the first probe lets messages arrive
   throw_failure();
   if (const auto rank = gone(neighbours_)) throw PeerFailure(*rank, "its process is gone");
-  throw RunError("SIGTERM: the launcher ends the job");
+  throw LauncherEnd();
 }
 
 void MpiWorld::withdraw(MPI_Request& request) {

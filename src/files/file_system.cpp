@@ -41,8 +41,9 @@ void write_in_parts(std::span<const std::byte> bytes, const std::string& path, W
 }  // namespace
 
 int FileSystem::open(const std::string& path, OpenFor purpose) {
-  constexpr std::array kHow{O_WRONLY | O_TRUNC, O_WRONLY | O_APPEND, O_WRONLY, O_WRONLY | O_APPEND | O_EXCL,
-                            O_RDWR | O_TRUNC};
+  // For parts, a pipe of that name is no file: without O_NONBLOCK it would wait for a reader.
+  constexpr std::array kHow{O_WRONLY | O_TRUNC, O_WRONLY | O_APPEND, O_WRONLY | O_NONBLOCK,
+                            O_WRONLY | O_APPEND | O_EXCL, O_RDWR | O_TRUNC};
   const int how = kHow.at(static_cast<std::size_t>(purpose));
   return ::open(path.c_str(), how | O_CREAT | O_CLOEXEC, 0666);
 }

@@ -88,6 +88,22 @@ TEST(SupervisedCommand, IsNotStartedOnceTheEndIsAskedFor) {
   EXPECT_FALSE(run_child({"true"}));
 }
 
+TEST(SupervisedCommand, IsAskedToEndWhereItsSupervisorIsHungUp) {
+  const PassingOn passing;
+  EXPECT_EQ(run_shell("trap 'exit 7' TERM; kill -HUP $PPID; while true; do sleep 0.05; done").exit_code, 7);
+  EXPECT_TRUE(asked_to_end());
+}
+
+TEST(SupervisedCommand, OutlivesHangupsThatItsSupervisorIgnores) {
+  const auto before = signal(SIGHUP, SIG_IGN);
+  {
+    const PassingOn passing;
+    EXPECT_EQ(run_shell("kill -HUP $PPID; kill -HUP $$; exit 4").exit_code, 4);
+    EXPECT_FALSE(asked_to_end());
+  }
+  signal(SIGHUP, before);
+}
+
 // As mpirun that is cut off from a host: it takes no notice of SIGTERM and waits for what never comes.
 TEST(SupervisedCommand, IsEndedWhereARankHasFailedAndItGoesOn) {
   const ChildEnd end = run_shell(

@@ -75,5 +75,16 @@ TEST(StartUp, NamesTheWholeProgramWhereItIsMissing) {
   EXPECT_EQ(ending.complaints(), Arguments{"cannot start " + alone + "-compute: No such file or directory"});
 }
 
+TEST(StartUp, NamesARemovedWorkingDirectory) {
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  std::filesystem::create_directory(scratch / "gone");
+  const Ending ending = run_program({"sh", "-c", "cd \"$1\" && rmdir \"$1\" && exec \"$2\" train \"$3\"",
+                                     "sh", scratch / "gone", PENSTOCK_PROGRAM, scratch / "run.toml"});
+  EXPECT_EQ(ending.exit_code, 2) << ending.err;
+  EXPECT_EQ(ending.complaints(),
+            Arguments{"the current directory has been removed; change to one that exists"});
+}
+
 }  // namespace
 }  // namespace penstock::testing

@@ -134,6 +134,31 @@ TEST_F(Resume, BeginsAgainWhenTheRunEndedBeforeItsFirstCheckpoint) {
   expect_same("run", "whole");
 }
 
+// As if the disk of the checkpoints were not mounted.
+TEST_F(Resume, RefusesToBeginAgainWhereTheRunHadCheckpoints) {
+  train_well("run", {});
+  fs::remove(scratch_ / "run/summary.json");
+  fs::rename(scratch_ / "run/checkpoints", scratch_ / "elsewhere");
+  const std::string metrics = scratch_.read("run/metrics.jsonl");
+  expect_refusal("run", {}, "holds no checkpoint, though its metrics.jsonl has ");
+  fs::create_directories(scratch_ / "run/checkpoints");
+  expect_refusal("run", {}, "is the disk of ");
+  EXPECT_EQ(scratch_.read("run/metrics.jsonl"), metrics);
+  fs::remove(scratch_ / "run/checkpoints");
+  fs::rename(scratch_ / "elsewhere", scratch_ / "run/checkpoints");
+  train_well("run", {"--resume"});
+}
+
+TEST_F(Resume, WritesDamagedWeightsOfAFinishedRunAgain) {
+  train_well("run", {});
+  const std::string weights = scratch_.read("run/weights.safetensors");
+  fs::resize_file(scratch_ / "run/weights.safetensors", 1000);
+  const Ending ending = train("run", {"--resume"});
+  EXPECT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_NE(ending.err.find("weights.safetensors"), std::string::npos) << ending.err;
+  EXPECT_TRUE(scratch_.read("run/weights.safetensors") == weights);
+}
+
 // As it would be for a new run.
 TEST_F(Resume, RefusesDamagedWeightsWhereTheRunBeginsAgain) {
   train_well("first", {"--train.steps", "2"});

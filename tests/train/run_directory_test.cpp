@@ -2,6 +2,7 @@
 #include "train/record/run_directory.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 
@@ -160,6 +161,19 @@ TEST(RunDirectory, RefusesWhatCannotBeWritten) {
   EXPECT_TRUE(says(refusal(scratch / "file/run"), "cannot be made")) << refusal(scratch / "file/run");
   EXPECT_TRUE(says(refusal("/proc/penstock"), "output.dir = \"/proc/penstock\" cannot be made"));
   EXPECT_TRUE(says(refusal("/proc"), "output.dir = \"/proc\" cannot be written")) << refusal("/proc");
+  std::filesystem::create_directory(scratch / "piped");
+  ASSERT_EQ(mkfifo((scratch / "piped/lock").c_str(), 0600), 0);
+  EXPECT_TRUE(says(refusal(scratch / "piped"), "cannot be written: lock")) << refusal(scratch / "piped");
+}
+
+TEST(RunDirectory, LosesQuestionsToEarlierStarts) {
+  const Scratch scratch;
+  scratch.write("run.toml", "x");
+  scratch.write("where", "");
+  std::filesystem::create_directory(scratch / "positions");
+  scratch.write("positions/7-0.json", "{}");
+  const RunDirectory directory(scratch.path(), RunStart::Resume);
+  for (const char* old : {"where", "positions"}) EXPECT_FALSE(std::filesystem::exists(scratch / old)) << old;
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace penstock::cli {
 namespace {
 
-constexpr std::array kPassedOn{SIGTERM, SIGINT, SIGUSR1, SIGUSR2};
+constexpr std::array kPassedOn{SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
 
 std::atomic<int> command_process = 0;
 std::atomic<bool> end_is_asked = false;
@@ -15,7 +15,9 @@ static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may use n
 extern "C" void pass_on(int signal_number, siginfo_t* signal, void*) {
   if (signal_number != SIGUSR2) end_is_asked = true;
   if (signal->si_code == SI_KERNEL) return;  // Ctrl-C: the terminal signals the command too
-  if (const int process = command_process; process > 0) kill(process, signal_number);
+  // A command need not know SIGHUP, and would end without a checkpoint.
+  const int passed = signal_number == SIGHUP ? SIGTERM : signal_number;
+  if (const int process = command_process; process > 0) kill(process, passed);
 }
 
 const sigset_t& passed_on() {
@@ -28,6 +30,12 @@ const sigset_t& passed_on() {
   return all;
 }
 
+bool ignores_hangups() {
+  struct sigaction now {};
+  sigaction(SIGHUP, nullptr, &now);
+  return now.sa_handler == SIG_IGN;
+}
+
 }  // namespace
 
 PassingOn::PassingOn() {
@@ -35,7 +43,11 @@ PassingOn::PassingOn() {
   struct sigaction taken {};
   taken.sa_sigaction = pass_on;
   taken.sa_flags = SA_SIGINFO;  // no SA_RESTART: a signal ends a pause
-  for (std::size_t i = 0; i < kPassedOn.size(); ++i) sigaction(kPassedOn[i], &taken, &before_[i]);
+  const bool ignored = ignores_hangups();
+  for (std::size_t i = 0; i < kPassedOn.size(); ++i) {
+    const bool takes = kPassedOn[i] != SIGHUP || !ignored;
+    sigaction(kPassedOn[i], takes ? &taken : nullptr, &before_[i]);
+  }
   sigprocmask(SIG_UNBLOCK, &passed_on(), &mask_before_);  // those held since the program began arrive now
 }
 
@@ -53,7 +65,9 @@ HoldingBack::~HoldingBack() { sigprocmask(SIG_SETMASK, &mask_before_, nullptr); 
 void pass_on_to(int process) { command_process = process; }
 
 void forget_signals() {
-  for (const int number : kPassedOn) signal(number, SIG_DFL);
+  for (const int number : kPassedOn) {
+    if (number != SIGHUP || !ignores_hangups()) signal(number, SIG_DFL);
+  }
   signal(SIGPIPE, SIG_DFL);
   sigprocmask(SIG_UNBLOCK, &passed_on(), nullptr);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals that reach the supervisor. SIGTERM, SIGINT and SIGUSR1 ask it to end; they and SIGUSR2 are passed
-// on to the command that it runs.
+// Signals that reach the supervisor. SIGTERM, SIGINT, SIGUSR1 and, unless it was ignored as under nohup,
+// SIGHUP ask it to end; they and SIGUSR2 are passed on to the command that it runs, SIGHUP as SIGTERM.
 #pragma once
 
 #include <signal.h>
@@ -19,7 +19,7 @@ class PassingOn {
 
  private:
   sigset_t mask_before_{};
-  std::array<struct sigaction, 4> before_{};
+  std::array<struct sigaction, 5> before_{};
 };
 
 // Whether the PassingOn that exists has been asked to end; false without one.

@@ -22,6 +22,8 @@ train::RunOutcome run_recorded(const run::Run& run, const train::TokenData& data
     return train::run(run, data, world, directory, observer, control);
   } catch (const comm::PeerFailure&) {
     throw;
+  } catch (const comm::LauncherEnd&) {
+    throw;
   } catch (const RunError& failure) {
     const std::string culprit = recorder.explain();
     if (culprit.empty()) throw;

@@ -15,8 +15,10 @@
 #include "cli/train/copies_in_memory.h"
 #include "cli/train/fixed_numerics.h"
 #include "comm/texts.h"
+#include "files/directory.h"
 #include "files/mapped_file.h"
 #include "files/run_files.h"
+#include "files/safetensors.h"
 #include "files/strict_json.h"
 #include "run/replicas.h"
 #include "run/resolve/choose.h"
@@ -24,6 +26,7 @@
 #include "train/checkpoint/first_at_work.h"
 #include "train/checkpoint/settings.h"
 #include "train/record/start_mesh.h"
+#include "train/record/step_lines.h"
 #include "train/run.h"
 
 namespace penstock::cli {
@@ -70,10 +73,16 @@ std::int64_t summarised_steps(const std::string& directory, comm::Communicator& 
   return steps;
 }
 
-// Whether the trained weights exist, without which the run is not finished.
+// Whether the trained weights exist, without which the run is not finished; damaged ones are written again.
 bool has_trained_weights(const std::string& directory, comm::Communicator& world) {
   std::error_code error;
-  bool there = world.rank() == 0 && fs::is_regular_file(fs::path(directory) / files::kWeights, error);
+  const std::string weights = (fs::path(directory) / files::kWeights).string();
+  bool there = world.rank() == 0 && fs::is_regular_file(weights, error);
+  if (there) {
+    const Refusal damage = refusal_of([&] { files::Safetensors{weights}; });
+    if (damage) tell_remark(damage.text);
+    there = !damage;
+  }
   broadcast_from_first(there, world);
   return there;
 }
@@ -137,8 +146,27 @@ void require_fit(const train::CheckpointFacts& facts, const std::string& checkpo
   }
 }
 
+// Why the run had checkpoints, of which none is left; empty if it had none. While its first is written, that
+// is there in part.
+std::string why_checkpoints_are_lost(const std::string& run) {
+  const std::optional<run::Options> was = options_before(run);
+  const std::int64_t every = was ? was->train.checkpoint_every : 0;
+  const fs::path metrics = fs::path(run) / files::kMetrics, folder = fs::path(run) / files::kCheckpoints;
+  std::int64_t done = 0;
+  refusal_of([&] {
+    const files::MappedFile file(metrics.string());
+    done = std::ssize(train::lines_of_steps(file.text(), metrics.string()).of_steps);
+  });
+  const bool empty = files::entries_of(folder).empty();
+  if (every == 0 || done <= (empty ? every : 2 * every)) return {};
+  return "no checkpoint, though its " + std::string(files::kMetrics) + " has " + counted(done, "step") +
+         " and one is due every " + std::to_string(every) + "; is the disk of " +
+         json_quote(folder.string()) + " mounted? To begin again, move " + files::kMetrics + " away";
+}
+
 // Without a valid checkpoint, only a run that broke off before its first one may start again.
-Resumption begin_again(const std::string& run, const std::vector<std::string>& damaged, bool ended) {
+Resumption begin_again(const std::string& run, const std::vector<std::string>& damaged, bool ended,
+                       const std::string& lost) {
   const std::string there = "output.dir = " + json_quote(run) + " holds ";
   if (!damaged.empty()) {
     throw InputError(there + "no valid checkpoint: " + damaged.front() +
@@ -147,6 +175,7 @@ Resumption begin_again(const std::string& run, const std::vector<std::string>& d
   if (ended) {
     throw InputError(there + "a run that ended without a checkpoint; name another directory for a new one");
   }
+  if (!lost.empty()) throw InputError(there + lost);
   return {.remarks = {there + "no checkpoint yet; the run begins again at step 1"}};
 }
 
@@ -261,7 +290,9 @@ Resumption choose_state(const run::Run& run, const train::TokenData& data, comm:
   }
   if (auto copies = newest_copies(run.options, 0, world))
     return choose({std::move(copies->facts), std::move(copies->state), 0});
-  return begin_again(run.options.output.dir, chosen.remarks, summarised > 0);
+  const std::string lost = comm::broadcast_text(
+      world.rank() == 0 ? why_checkpoints_are_lost(run.options.output.dir) : std::string(), 0, world);
+  return begin_again(run.options.output.dir, chosen.remarks, summarised > 0, lost);
 }
 
 int fit_ranks(run::Options& options, int ranks, bool resumes) {

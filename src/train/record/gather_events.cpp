@@ -34,19 +34,19 @@ std::vector<BytesByCategory> gather_peaks(const mesh::Mesh& mesh, const backend:
   std::vector<Peaks> all(static_cast<std::size_t>(world->size()));
   world->all_gather(comm::bytes_of(own), std::as_writable_bytes(std::span(all)));
 
-  const auto total = [](const Peaks& rank) { return rank[model::kTensorCategories]; };
   std::vector<BytesByCategory> peaks;
   for (std::int64_t device = 0; device < mesh.pipeline; ++device) {
-    const auto first = all.begin() + device * mesh.ranks_per_stage();
-    const Peaks& rank =
-        *std::max_element(first, first + mesh.ranks_per_stage(),
-                          [&](const Peaks& a, const Peaks& b) { return total(a) < total(b); });
+    Peaks greatest{};
+    for (std::int64_t rank = 0; rank < mesh.ranks_per_stage(); ++rank) {
+      const Peaks& of_rank = all[static_cast<std::size_t>(device * mesh.ranks_per_stage() + rank)];
+      std::ranges::transform(greatest, of_rank, greatest.begin(), std::ranges::max);
+    }
     BytesByCategory named;
     for (int i = 0; i < model::kTensorCategories; ++i) {
-      named.emplace_back(model::name_of(static_cast<model::Category>(i)), rank[i]);
+      named.emplace_back(model::name_of(static_cast<model::Category>(i)), greatest[i]);
     }
     for (std::size_t i = 0; i < kMore.size(); ++i)
-      named.emplace_back(kMore[i], rank[model::kTensorCategories + i]);
+      named.emplace_back(kMore[i], greatest[model::kTensorCategories + i]);
     peaks.push_back(std::move(named));
   }
   return peaks;

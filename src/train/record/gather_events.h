@@ -31,8 +31,8 @@ struct AwayBytes {
 };
 
 // Peak bytes of each device by category, "total" (the peak of their sum), and "host" and "disk", which are
-// not part of it. Taken from the rank with the largest total among the ranks of that device. Returned on all
-// ranks. Collective.
+// not part of it: of each the greatest among the device's ranks, as predictions have their longest shares.
+// Returned on all ranks. Collective.
 std::vector<BytesByCategory> gather_peaks(const mesh::Mesh& mesh, const backend::Ledger& mine,
                                           const AwayBytes& away, comm::World world);
 

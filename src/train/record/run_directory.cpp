@@ -125,6 +125,8 @@ RunDirectory::RunDirectory(std::string path, RunStart start, const std::string& 
     taken_over_ = start == RunStart::New && began_without_a_step(path_);
     if (taken_over_) remove_traces(path_, schedule_file);
     remove_unfinished_files(path_);
+    // Requests to earlier starts, and answers of processes that are gone.
+    for (const char* old : {files::kWhereRequest, files::kPositions}) files::remove_all(file(old));
   } catch (...) {
     close(std::exchange(lock_, -1));
     throw;
