@@ -171,7 +171,7 @@ void require_within(const Trainer& trainer, const PlanOptions& options) {
 void set_trainer(Cluster& cluster, const Trainer& trainer, bool compile) {
   cluster.trainer = &trainer;
   cluster.compiled = compile && trainer.compiles;
-  if (cluster.compiled) cluster.engine.elementwise *= cluster.engine.compiled;
+  if (cluster.compiled) cluster.engine.fuse_elementwise();
   cluster.engine.folded_experts = !trainer.cuts_experts;
 }
 

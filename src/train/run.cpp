@@ -242,6 +242,7 @@ class Run {
     metrics.mfu = model_flops(metrics.tokens_per_second) / machine_flops_;
     metrics.rank_times = step.rank_times;
     metrics.start = start_;
+    metrics.checkpoint = keeper_->newest();
     metrics.evaluation_loss = step.evaluation;
     return metrics;
   }

@@ -140,7 +140,7 @@ TEST_F(Resume, RefusesToBeginAgainWhereTheRunHadCheckpoints) {
   fs::remove(scratch_ / "run/summary.json");
   fs::rename(scratch_ / "run/checkpoints", scratch_ / "elsewhere");
   const std::string metrics = scratch_.read("run/metrics.jsonl");
-  expect_refusal("run", {}, "holds no checkpoint, though its metrics.jsonl has ");
+  expect_refusal("run", {}, "holds no checkpoint, though its metrics.jsonl tells of one of step ");
   fs::create_directories(scratch_ / "run/checkpoints");
   expect_refusal("run", {}, "is the disk of ");
   EXPECT_EQ(scratch_.read("run/metrics.jsonl"), metrics);

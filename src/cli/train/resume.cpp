@@ -15,7 +15,6 @@
 #include "cli/train/copies_in_memory.h"
 #include "cli/train/fixed_numerics.h"
 #include "comm/texts.h"
-#include "files/directory.h"
 #include "files/mapped_file.h"
 #include "files/run_files.h"
 #include "files/safetensors.h"
@@ -146,22 +145,16 @@ void require_fit(const train::CheckpointFacts& facts, const std::string& checkpo
   }
 }
 
-// Why the run had checkpoints, of which none is left; empty if it had none. While its first is written, that
-// is there in part.
-std::string why_checkpoints_are_lost(const std::string& run) {
-  const std::optional<run::Options> was = options_before(run);
-  const std::int64_t every = was ? was->train.checkpoint_every : 0;
-  const fs::path metrics = fs::path(run) / files::kMetrics, folder = fs::path(run) / files::kCheckpoints;
-  std::int64_t done = 0;
-  refusal_of([&] {
-    const files::MappedFile file(metrics.string());
-    done = std::ssize(train::lines_of_steps(file.text(), metrics.string()).of_steps);
-  });
-  const bool empty = files::entries_of(folder).empty();
-  if (every == 0 || done <= (empty ? every : 2 * every)) return {};
-  return "no checkpoint, though its " + std::string(files::kMetrics) + " has " + counted(done, "step") +
-         " and one is due every " + std::to_string(every) + "; is the disk of " +
-         json_quote(folder.string()) + " mounted? To begin again, move " + files::kMetrics + " away";
+// What became of the checkpoints that metrics.jsonl tells of; empty if it tells of none.
+std::string loss_of_checkpoints(const std::string& run) {
+  const std::string metrics = (fs::path(run) / files::kMetrics).string();
+  std::int64_t step = 0;
+  refusal_of([&] { step = train::newest_checkpoint(files::MappedFile(metrics).text()); });
+  if (step == 0) return {};
+  return "no checkpoint, though its " + std::string(files::kMetrics) + " tells of one of step " +
+         std::to_string(step) + "; is the disk of " +
+         json_quote((fs::path(run) / files::kCheckpoints).string()) + " mounted? To begin again, move " +
+         files::kMetrics + " away";
 }
 
 // Without a valid checkpoint, only a run that broke off before its first one may start again.
@@ -291,7 +284,7 @@ Resumption choose_state(const run::Run& run, const train::TokenData& data, comm:
   if (auto copies = newest_copies(run.options, 0, world))
     return choose({std::move(copies->facts), std::move(copies->state), 0});
   const std::string lost = comm::broadcast_text(
-      world.rank() == 0 ? why_checkpoints_are_lost(run.options.output.dir) : std::string(), 0, world);
+      world.rank() == 0 ? loss_of_checkpoints(run.options.output.dir) : std::string(), 0, world);
   return begin_again(run.options.output.dir, chosen.remarks, summarised > 0, lost);
 }
 

@@ -37,7 +37,7 @@ constexpr double kCaptured = 0.5;
 
 sim::Engine changed(sim::Engine engine, const EngineChanges& changes) {
   engine.sequence_parallel = changes.sequence_parallel;
-  if (changes.compiled) engine.elementwise *= engine.compiled;
+  if (changes.compiled) engine.fuse_elementwise();
   if (changes.fused_norms) engine.unfused_passes = 0;
   if (changes.cut_experts) engine.folded_experts = false;
   if (changes.looped_experts) engine.grouped_experts = false;

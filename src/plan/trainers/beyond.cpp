@@ -5,7 +5,7 @@
 
 namespace penstock::plan {
 void apply(const Beyond& beyond, sim::Engine& engine) {
-  if (beyond.compiled) engine.elementwise *= engine.compiled;
+  if (beyond.compiled) engine.fuse_elementwise();
   if (beyond.looped_experts) engine.grouped_experts = false;
 }
 

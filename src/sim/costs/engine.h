@@ -63,6 +63,9 @@ struct Engine {
   double expert_ms = 0;           // ... more for a layer with experts
   double step_ms = 0;             // ... per step
 
+  // From here on a compiler or library fuses elementwise work.
+  void fuse_elementwise() { elementwise *= compiled; }
+
   bool flash_attention() const { return attention != "plain"; }
   double passes_over_rows(bool expert_ranks) const {
     return routing_passes + (expert_ranks ? reorder_passes : 0);

@@ -100,6 +100,7 @@ std::string to_json(const StepMetrics& metrics) {
                    {"bubble_fraction", metrics.bubble_fraction},
                    {"peak_bytes", metrics.peak_bytes}};
   if (metrics.checkpoint_s > 0) line["checkpoint_s"] = metrics.checkpoint_s;
+  if (metrics.checkpoint > 0) line[kNewestCheckpoint] = metrics.checkpoint;
   if (metrics.start) line["start"] = to_object(*metrics.start);
   if (metrics.copy_hidden) line["copy_hidden"] = *metrics.copy_hidden;
   if (metrics.collective_hidden) line["collective_hidden"] = *metrics.collective_hidden;

@@ -37,6 +37,7 @@ struct StepMetrics {
   Seconds step_s = 0;
   Seconds time = 0;              // wall clock at the end of the step, since 1970
   Seconds checkpoint_s = 0;      // lost to checkpoints and copies since the last line
+  std::int64_t checkpoint = 0;   // step of the newest complete checkpoint; 0: none yet
   double tokens_per_second = 0;  // of this step
   double mfu = 0;                // model FLOP/s / measured rate of matrix products
   double bubble_fraction = 0;

@@ -2,6 +2,7 @@
 #include "train/record/step_lines.h"
 
 #include <algorithm>
+#include <charconv>
 #include <vector>
 
 #include "base/text.h"
@@ -38,6 +39,16 @@ StepLines lines_of_steps(std::string_view text, const std::string& path, std::in
   }
   if (kept.damaged > 1) kept.remark += ", like " + counted(kept.damaged - 1, "later line");
   return kept;
+}
+
+std::int64_t newest_checkpoint(std::string_view metrics) {
+  const std::string member = '"' + std::string(kNewestCheckpoint) + "\":";
+  const std::size_t last = metrics.rfind(member);
+  if (last == metrics.npos) return 0;
+  std::int64_t step = 0;
+  const std::string_view digits = metrics.substr(last + member.size());
+  std::from_chars(digits.data(), digits.data() + digits.size(), step);
+  return step;
 }
 
 }  // namespace penstock::train

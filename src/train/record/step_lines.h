@@ -11,6 +11,8 @@
 
 namespace penstock::train {
 
+inline constexpr const char* kNewestCheckpoint = "checkpoint";  // a member of a line; absent before the first
+
 struct StepLines {
   std::map<std::int64_t, std::string_view> of_steps;  // views of the text; no line ends
   std::int64_t damaged = 0;                           // number of lines left out
@@ -22,5 +24,9 @@ struct StepLines {
 // a run may be writing it. `path` begins the remark.
 StepLines lines_of_steps(std::string_view text, const std::string& path,
                          std::int64_t last_step = std::numeric_limits<std::int64_t>::max());
+
+// Returns the step of the newest checkpoint that the last lines of metrics.jsonl tell of; 0 if none does, as
+// in files of earlier versions.
+std::int64_t newest_checkpoint(std::string_view metrics);
 
 }  // namespace penstock::train
