@@ -16,8 +16,8 @@ void tell(const std::string& text);
 void tell_remark(const std::string& text);
 inline constexpr std::string_view kRemark = "note: ";
 
-// Prints all lines of a text, the first as tell() does.
-void tell_lines(const std::string& text);
+// The same for a remark of several lines.
+void tell_remarks(const std::string& text);
 
 // For failures that every rank of a launcher finds before it joins the others: rank 0 prints, and the others
 // wait for it, so that the launcher does not kill it first. Same as tell() without a launcher. MPI must not

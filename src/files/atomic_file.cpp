@@ -47,6 +47,10 @@ std::string temporary_name(const std::string& path) {
 
 AtomicFile::AtomicFile(std::string path)
     : path_(without_links(std::move(path))), temporary_(temporary_name(path_)) {
+  std::error_code error;
+  const fs::file_status there = fs::status(path_, error);
+  if (fs::exists(there) && !fs::is_regular_file(there) && !fs::is_directory(there))
+    throw RunError(path_ + " is not a regular file, and would be replaced by one");
   descriptor_ = file_system().open(temporary_, OpenFor::Writing);
   if (descriptor_ < 0) fail_to("cannot be written", path_);
 }

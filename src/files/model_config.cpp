@@ -141,6 +141,7 @@ model::Shape parse_model_config(std::string_view text, std::string_view origin) 
   members.require("partial_rotary_factor", {1.0});
   members.require("attention_dropout", {0.0});
   members.require("is_causal", {true});
+  if (members.is_null("is_causal")) members.fail("is_causal = null is not supported; expected true");
   model::Shape shape;
   shape.layers = members.count("num_hidden_layers");
   shape.hidden = members.count("hidden_size");

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "files/checksum.h"
 #include "files/elements.h"
 #include "files/run_files.h"
 #include "files/strict_json.h"
@@ -118,14 +119,28 @@ const StoredTensor* ModelWeights::find(std::string_view name) const {
   return found == tensors_.end() ? nullptr : found->second;
 }
 
-void ModelWeights::read(const StoredTensor& tensor, const InputFile::Visit& visit) const {
+const Safetensors& ModelWeights::file_of(const StoredTensor& tensor) const {
   const auto holds = [&](const Safetensors& file) {  // a model may have too many tensors to compare names
     const StoredTensor* begin = file.tensors().data();
     return !std::less()(&tensor, begin) && std::less()(&tensor, begin + file.tensors().size());
   };
   const auto file = std::ranges::find_if(files_, holds);
   PENSTOCK_CHECK(file != files_.end(), "the tensor is one of these weights");
-  InputFile(file->path()).read(file->begin_of(tensor), tensor.bytes.size(), visit);
+  return *file;
+}
+
+void ModelWeights::read(const StoredTensor& tensor, const InputFile::Visit& visit) const {
+  const Safetensors& file = file_of(tensor);
+  InputFile(file.path()).read(file.begin_of(tensor), tensor.bytes.size(), visit);
+}
+
+bool ModelWeights::are_equal(const StoredTensor& a, const StoredTensor& b) const {
+  const auto sum_of = [&](const StoredTensor& tensor) {
+    const Safetensors& file = file_of(tensor);
+    InputFile input(file.path());
+    return word_sum(input, file.begin_of(tensor), tensor.bytes.size());
+  };
+  return a.type == b.type && a.shape == b.shape && sum_of(a) == sum_of(b);
 }
 
 void ModelWeights::check(const model::Shape& shape) const {
@@ -146,6 +161,10 @@ void ModelWeights::check(const model::Shape& shape) const {
     if (!known.contains(name) && !is_passed_over(name, shape))
       faults.push_back(tensor_text(name) + " is not part of the model");
   }
+  const StoredTensor *embedding = find(model::kEmbeddingName), *output = find(model::kOutputName);
+  if (shape.tied_embeddings && embedding && output && !are_equal(*embedding, *output))
+    faults.push_back(tensor_text(output->name) + " is not the " + tensor_text(embedding->name) +
+                     " that tie_word_embeddings says it is");
   if (!faults.empty()) throw InputError(shown(path_) + ": " + some_of(std::move(faults)));
 }
 

@@ -34,13 +34,15 @@ class ModelWeights {
   void read(const StoredTensor& tensor, const InputFile::Visit& visit) const;
 
   // Throws InputError listing tensors that are missing, unknown, of the wrong shape or not floating-point.
-  // Ignores what transformers also ignores: tables of rotary frequencies, and the output matrix of tied
-  // embeddings.
+  // Ignores tables of rotary frequencies, and the output matrix of tied embeddings, which must be the
+  // embedding's copy: versions of transformers differ in which one they use.
   void check(const model::Shape& shape) const;
 
  private:
   void map_folder();
   void map_index(const std::string& index);
+  const Safetensors& file_of(const StoredTensor& tensor) const;
+  bool are_equal(const StoredTensor& a, const StoredTensor& b) const;
 
   std::string path_;
   std::vector<Safetensors> files_;

@@ -165,7 +165,7 @@ void describe(PlanOptions::ModelKeys& keys, OptionTable& table) {
   model::Shape& shape = keys.shape;
   table.push_back(
       {section, "name", &keys.name, "A known model (docs/planner.md lists them), instead of its sizes."});
-  table.push_back({section, "layers", &shape.layers, "Layers.", positive()});
+  table.push_back({section, "layers", &shape.layers, "Layers.", from_to(1, run::kMostLayers)});
   table.push_back({section, "hidden", &shape.hidden, "Width of the hidden state.", positive()});
   table.push_back({section, "ffn", &shape.ffn, "Width of an MLP.", positive()});
   table.push_back({section, "heads", &shape.heads, "Query heads.", positive()});

@@ -80,7 +80,7 @@ Result evaluate_changed(const schedule::Program& program, const Costs& costs,
   check_overrides(program, overrides);
   const WhatIf changed(costs, overrides, program.device_count());
   Result result = evaluate(program, changed, options);
-  if (!std::isfinite(result.makespan))
+  if (!std::isfinite(result.makespan) || !std::isfinite(result.bubble_fraction))
     throw InputError("the costs add up to more seconds than a number can hold; expected smaller ones");
   return result;
 }

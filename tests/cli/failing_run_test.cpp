@@ -93,10 +93,10 @@ void expect_named_when_time_is_up(const std::string& checkpoint_every, const std
   kill(run.ranks()[1], SIGSTOP);
   const Ending ending = run.end();
   // mpirun wakes the stopped rank before it ends it; that rank may or may not come to repeat the message.
-  Arguments says{"rank 0: ", named(1) + " does not answer: "};
+  Arguments says{"note: " + named(1) + " does not answer: ", "rank 0: "};
   if (ending.complaints().size() > says.size()) says.push_back("rank 1: " + named(0) + " failed: ");
   expect_failure(ending, says);
-  EXPECT_EQ(ending.complaints().front().find(says[1]), 0) << ending.err;
+  EXPECT_EQ(ending.complaints().front().find(says[0]), 0) << ending.err;
   EXPECT_NE(ending.err.find("waited 2.00 s for the message "), std::string::npos) << ending.err;
   EXPECT_NE(ending.err.find("is rank 1 stuck?"), std::string::npos) << ending.err;
   EXPECT_LT(ending.seconds, kPatience);

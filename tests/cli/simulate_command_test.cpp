@@ -194,6 +194,10 @@ TEST(SimulateCommand, SweepsSlicesWithVisitsOfEqualWork) {
 TEST(SimulateCommand, RefusesTimesThatAddUpToInfinity) {
   expect_input_refused(simulate_schedule({"--forward", "1e308"}), "more seconds than a number can hold");
   expect_input_refused(simulate_schedule({"--transfer", "1e308"}), "more seconds than a number can hold");
+  const Scratch scratch;  // the step's time is finite, the sum over devices is not
+  scratch.write("costs", "F * * 1\nB * * 2\nSTEP * * 1e308\n");
+  expect_input_refused(simulate({"--schedule", "1f1b", "-p", "2", "-m", "2", "--costs", scratch / "costs"}),
+                       "more seconds than a number can hold");
 }
 
 TEST(SimulateCommand, RefusesFlagsThatItWouldHaveNoUseFor) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 
@@ -78,6 +79,18 @@ TEST(AtomicFile, IsTheOneThatALinkNames) {
     EXPECT_EQ(scratch.read("there/x"), text);
   }
   EXPECT_EQ(entries_of(scratch / "there"), 1u);
+}
+
+// Such as /dev/null, which root could replace.
+TEST(AtomicFile, ReplacesNothingButAFile) {
+  const Scratch scratch;
+  ASSERT_EQ(mkfifo((scratch / "pipe").c_str(), 0600), 0);
+  std::filesystem::create_symlink(scratch / "pipe", scratch / "link");
+  for (const char* name : {"pipe", "link"})
+    EXPECT_EQ(failure<RunError>([&] { AtomicFile{scratch / name}; }),
+              scratch / "pipe" + " is not a regular file, and would be replaced by one");
+  EXPECT_TRUE(std::filesystem::is_fifo(scratch / "pipe"));
+  EXPECT_EQ(entries_of(scratch / "."), 2u);
 }
 
 TEST(AtomicFile, NamesTheBytesWantedWhenTheDiskIsFull) {

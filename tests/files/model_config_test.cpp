@@ -237,7 +237,7 @@ TEST(ModelConfig, RefusesByNameWhatChangesTheMathematics) {
       {"model_type", "gemma"},     {"hidden_act", "gelu"},         {"attention_bias", true},
       {"mlp_bias", true},          {"sliding_window", 4096},       {"quantization_config", json::object()},
       {"logit_softcapping", 30.0}, {"partial_rotary_factor", 0.5}, {"attention_dropout", 0.1},
-      {"is_causal", false}};
+      {"is_causal", false},        {"is_causal", nullptr}};
   for (const auto& [key, value] : cases) {
     EXPECT_TRUE(config_refusal(key, value).starts_with("config.json: " + std::string(key) + " = "))
         << key << config_refusal(key, value);

@@ -149,6 +149,19 @@ TEST(ModelWeights, PassesOverWhatTransformersPassesOver) {
   EXPECT_EQ(Weights(tied).refusal(tied), "");
 }
 
+TEST(ModelWeights, RefusesAnOutputMatrixThatIsNotTheTiedEmbedding) {
+  model::Shape tied = kShape;
+  tied.tied_embeddings = true;
+  Weights weights;
+  for (std::string& bytes : weights.bytes)
+    if (bytes.data() == reinterpret_cast<const char*>(weights.named("lm_head.weight").bytes.data()))
+      bytes.back() = 'y';
+  EXPECT_SAYS(weights.refusal(tied),
+              "tensor \"lm_head.weight\" is not the tensor "
+              "\"model.embed_tokens.weight\" that tie_word_embeddings says it is");
+  EXPECT_EQ(weights.refusal(), "");
+}
+
 // Access to the mapping would end the process there.
 TEST(ModelWeights, NamesTheFileWhoseBytesCannotBeRead) {
   Weights weights(

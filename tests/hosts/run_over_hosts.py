@@ -242,7 +242,7 @@ def blames_no_rank_that_it_cannot_ask(hosts, program):
     said = hosts.said("stopped")
     place = r"\(d[01] p[01], host \S+\)"
     trail = rf"rank 3 \(d1 p1, host {stopped}\), whose answer is told on its own host and cannot be read here.*; rank [0-2] {place} has waited"
-    assert re.search(f"^penstock: the trail leads to {trail}", said, re.MULTILINE) and "does not answer" not in said, said
+    assert re.search(f"^penstock: note: the trail leads to {trail}", said, re.MULTILINE) and "does not answer" not in said, said
     for host in hosts.names[1:]:
         assert not any((hosts.folder / f"unshared-{host}").iterdir()), f"{host} has files"
 

@@ -3,6 +3,7 @@
 // signal.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -37,7 +38,7 @@ TEST(FlightRecorder, NamesAStoppedRankFirst) {
     const std::string silent = "rank " + number + " (p" + number + ", host " + comm::host_name() +
                                ") does not answer: its process is stopped";
     ASSERT_FALSE(ending.complaints().empty()) << ending.err;
-    EXPECT_EQ(ending.complaints().front().find(silent), 0) << ending.err;
+    EXPECT_EQ(ending.complaints().front().find("note: " + silent), 0) << ending.err;
     EXPECT_EQ(first_line(run.file("positions.txt")).find(silent), 0);
     EXPECT_NE(ending.err.find("; " + silent), std::string::npos) << ending.err;
     EXPECT_EQ(left_running(run.ranks()), std::vector<int>{});
@@ -61,7 +62,10 @@ TEST(FlightRecorder, AnswersAFileAndASignalWhileTheRunGoesOn) {
   expect_answer([&] { std::ofstream(run.file("where")).flush(); });
   expect_answer([&] { kill(run.ranks().back(), SIGUSR2); });
   std::ofstream(run.file("stop")).flush();
-  EXPECT_EQ(run.end().exit_code, 0);
+  const Ending ending = run.end();
+  EXPECT_EQ(ending.exit_code, 0);
+  const Arguments told = ending.complaints();  // supervise takes no remark for the reason of a failure
+  EXPECT_EQ(std::ranges::count(told, "note: no rank has waited longer than 1.00 s"), 2) << ending.err;
 }
 
 }  // namespace

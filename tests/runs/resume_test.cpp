@@ -118,7 +118,20 @@ TEST_F(Resume, RefusesWhereNoRunOrNoCheckpointIs) {
   expect_refusal("nowhere", {}, "holds no run to resume");
   train_well("run", {"--train.checkpoint_every", "0"});
   EXPECT_FALSE(fs::exists(scratch_ / "run/checkpoints"));
-  expect_refusal("run", {}, "ended without a checkpoint");
+  expect_refusal("run", {"--train.steps", "20"}, "ended without a checkpoint");
+  expect_refusal("run", {"--train.checkpoint_every", "0", "--train.lr", "0.5"}, "ended without a checkpoint");
+}
+
+TEST_F(Resume, OfAFinishedRunWithoutCheckpointsOrItsPageIsFinished) {
+  train_well("run", {"--train.checkpoint_every", "0"});
+  const std::string weights = scratch_.read("run/weights.safetensors");
+  for (const char* page : {"report.html", "trace.json"}) fs::remove(scratch_ / ("run/" + std::string(page)));
+  const Ending ending = train("run", {"--train.checkpoint_every", "0", "--resume"});
+  EXPECT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_NE(ending.out.find("finished  all "), std::string::npos) << ending.out;
+  EXPECT_TRUE(scratch_.read("run/weights.safetensors") == weights);
+  for (const char* page : {"report.html", "trace.json"})
+    EXPECT_TRUE(fs::exists(scratch_ / ("run/" + std::string(page))));
 }
 
 TEST_F(Resume, BeginsAgainWhenTheRunEndedBeforeItsFirstCheckpoint) {
@@ -144,6 +157,10 @@ TEST_F(Resume, RefusesToBeginAgainWhereTheRunHadCheckpoints) {
   fs::create_directories(scratch_ / "run/checkpoints");
   expect_refusal("run", {}, "is the disk of ");
   EXPECT_EQ(scratch_.read("run/metrics.jsonl"), metrics);
+  const std::string member = "\"checkpoint\":";
+  scratch_.write("run/metrics.jsonl", metrics.substr(0, metrics.rfind(member) + member.size()));
+  expect_refusal("run", {}, "tells of one of step ");
+  scratch_.write("run/metrics.jsonl", metrics);
   fs::remove(scratch_ / "run/checkpoints");
   fs::rename(scratch_ / "elsewhere", scratch_ / "run/checkpoints");
   train_well("run", {"--resume"});

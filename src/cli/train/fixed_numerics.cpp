@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/train/fixed_numerics.h"
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/option_text.h"
 #include "base/refusal.h"
 #include "base/text.h"
 #include "cli/agree.h"
@@ -53,6 +56,15 @@ std::optional<run::Options> options_before(const std::string& directory) {
   run::Options was;
   if (!fs::exists(path) || refusal_of([&] { was = run::read_options(path); })) return {};
   return was;
+}
+
+bool is_run_before(run::Options options) {
+  constexpr std::array<std::string_view, 4> kOfResult{"model", "moe", "data", "train"};
+  std::optional<run::Options> was = options_before(options.output.dir);
+  return was &&
+         std::ranges::none_of(changed(run::describe(options), run::describe(*was)), [&](const Option& of) {
+           return std::ranges::find(kOfResult, of.section) != kOfResult.end();
+         });
 }
 
 void take_numerics(run::Options& options) {

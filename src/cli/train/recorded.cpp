@@ -15,7 +15,7 @@ train::RunOutcome run_recorded(const run::Run& run, const train::TokenData& data
                                   .gathers = run.options.output.gather,
                                   .rank = world.rank(),
                                   .names = names,
-                                  .tell = tell_lines});
+                                  .tell = tell_remarks});
   control.recorder = &recorder;
   control.names = names;
   try {

@@ -163,7 +163,8 @@ Resumption begin_again(const std::string& run, const std::vector<std::string>& d
   const std::string there = "output.dir = " + json_quote(run) + " holds ";
   if (!damaged.empty()) {
     throw InputError(there + "no valid checkpoint: " + damaged.front() +
-                     (damaged.size() > 1 ? "; nor can the older ones" : ""));
+                     (damaged.size() > 1 ? "; nor can the older ones" : "") +
+                     "; bring one back, or name another directory for a new run");
   }
   if (ended) {
     throw InputError(there + "a run that ended without a checkpoint; name another directory for a new one");
@@ -283,6 +284,9 @@ Resumption choose_state(const run::Run& run, const train::TokenData& data, comm:
   }
   if (auto copies = newest_copies(run.options, 0, world))
     return choose({std::move(copies->facts), std::move(copies->state), 0});
+  chosen.finished =
+      chosen.remarks.empty() && finished == run.options.train.steps && is_run_before(run.options);
+  if (chosen.finished) return chosen;
   const std::string lost = comm::broadcast_text(
       world.rank() == 0 ? loss_of_checkpoints(run.options.output.dir) : std::string(), 0, world);
   return begin_again(run.options.output.dir, chosen.remarks, summarised > 0, lost);

@@ -206,6 +206,8 @@ void tell_finished(const TrainFlags& flags, const Prepared& prepared, comm::Comm
   forget_older_copies(prepared.run.options, world);
   if (world.rank() > 0) return;
   files::file_system().remove(prepared.directory->stop_request());
+  std::error_code error;
+  if (!std::filesystem::exists(prepared.directory->report(), error)) write_pages(*prepared.directory);
   at::set_num_threads(threads_of(prepared));
   std::cout << finished_line(prepared.run)
             << sample_lines(prepared.run,

@@ -48,6 +48,10 @@ namespace {
 
 Constraint exposed_part() { return from_to(0, 4); }
 
+// Bytes, passes or milliseconds, far beyond any trainer's.
+constexpr double kMost = 1e6;
+Constraint amount() { return from_to(0, kMost); }
+
 void describe_attention(Engine& engine, OptionTable& table) {
   table.push_back({"attention", "kernels", &engine.attention,
                    "Attention kernels; plain keeps the scores in memory.",
@@ -82,14 +86,14 @@ void describe_experts(Engine& engine, OptionTable& table) {
                    "One launch for the products of all experts; else one for each expert."});
   table.push_back({"experts", "passes", &engine.routing_passes,
                    "Passes of 2h bytes over the rows of experts, each way: permute and unpermute.",
-                   not_negative()});
+                   amount()});
   table.push_back({"experts", "direct_dispatch", &engine.direct_dispatch,
                    "A token is sent to a node once, whatever experts it has there."});
   table.push_back({"experts", "exposed", &engine.expert_exposed,
                    "Time of expert traffic, relative to its bytes over the rate.", exposed_part()});
   table.push_back({"experts", "layer_ms", &engine.expert_ms,
                    "Host time per layer with experts and micro-batch, in addition to host.layer_ms.",
-                   not_negative()});
+                   amount()});
 }
 
 void describe_states(Engine& engine, OptionTable& table) {
@@ -102,32 +106,31 @@ void describe_states(Engine& engine, OptionTable& table) {
   table.push_back({"gradients", "once", &engine.gradients_once,
                    "With sharded weights, gradients are reduced once per step, not per micro-batch."});
   table.push_back({"gradients", "bytes", &engine.gradient_bytes,
-                   "Bytes per element in the gradient reduction.", positive()});
+                   "Bytes per element in the gradient reduction.", from_to(0.1, kMost)});
   table.push_back({"gradients", "accumulate_bytes", &engine.accumulate_bytes,
-                   "Memory traffic of accumulating one gradient element, in bytes.", not_negative()});
+                   "Memory traffic of accumulating one gradient element, in bytes.", amount()});
   table.push_back({"gradients", "exposed", &engine.gradient_exposed,
                    "Fraction of gradient reductions and weight gathers that computation does not hide.",
                    exposed_part()});
   table.push_back({"optimizer", "bytes", &engine.optimizer_bytes,
                    "Memory traffic of the optimizer per parameter with states on the device, in bytes.",
-                   not_negative()});
+                   amount()});
   table.push_back({"optimizer", "passes", &engine.gradient_passes,
-                   "Memory traffic of zeroing, scaling and norms per local parameter, in bytes.",
-                   not_negative()});
+                   "Memory traffic of zeroing, scaling and norms per local parameter, in bytes.", amount()});
 }
 
 void describe_passes_and_host(Engine& engine, OptionTable& table) {
   table.push_back({"elementwise", "fused", &engine.fused,
                    "SwiGLU is one kernel each way, and norms are fused with residual sums."});
   table.push_back({"elementwise", "unfused_passes", &engine.unfused_passes,
-                   "Additional passes of 2h bytes per token and layer, each way.", not_negative()});
+                   "Additional passes of 2h bytes per token and layer, each way.", amount()});
   table.push_back({"elementwise", "factor", &engine.elementwise,
                    "Elementwise traffic, as a multiple of the counted passes.", from_to(0.05, 10)});
   table.push_back({"elementwise", "compiled", &engine.compiled,
                    "Further factor where a compiler or library fuses the operations.", from_to(0.05, 1)});
   table.push_back({"host", "layer_ms", &engine.layer_ms,
-                   "Host time per layer and micro-batch, forward and backward.", not_negative()});
-  table.push_back({"host", "step_ms", &engine.step_ms, "Host time per step.", not_negative()});
+                   "Host time per layer and micro-batch, forward and backward.", amount()});
+  table.push_back({"host", "step_ms", &engine.step_ms, "Host time per step.", amount()});
 }
 
 }  // namespace

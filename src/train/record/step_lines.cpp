@@ -43,11 +43,15 @@ StepLines lines_of_steps(std::string_view text, const std::string& path, std::in
 
 std::int64_t newest_checkpoint(std::string_view metrics) {
   const std::string member = '"' + std::string(kNewestCheckpoint) + "\":";
-  const std::size_t last = metrics.rfind(member);
-  if (last == metrics.npos) return 0;
   std::int64_t step = 0;
-  const std::string_view digits = metrics.substr(last + member.size());
-  std::from_chars(digits.data(), digits.data() + digits.size(), step);
+  std::string_view whole = metrics.substr(0, metrics.rfind('\n') + 1);
+  while (step <= 0 && !whole.empty()) {
+    const std::size_t at = whole.rfind(member);
+    if (at == whole.npos) return 0;
+    const std::string_view digits = whole.substr(at + member.size());
+    std::from_chars(digits.data(), digits.data() + digits.size(), step);
+    whole = whole.substr(0, at);
+  }
   return step;
 }
 

@@ -25,8 +25,8 @@ struct StepLines {
 StepLines lines_of_steps(std::string_view text, const std::string& path,
                          std::int64_t last_step = std::numeric_limits<std::int64_t>::max());
 
-// Returns the step of the newest checkpoint that the last lines of metrics.jsonl tell of; 0 if none does, as
-// in files of earlier versions.
+// Returns the step of the newest checkpoint that the last whole lines of metrics.jsonl tell of; 0 if none
+// does, as in files of earlier versions.
 std::int64_t newest_checkpoint(std::string_view metrics);
 
 }  // namespace penstock::train
