@@ -48,6 +48,16 @@ TEST(PlanFile, ImpossibleClustersAndUnknownKeysAreRefusedNamingTheKey) {
   EXPECT_NE(refusal({"--workload.seq_len", "-5"}).find("workload.seq_len"), std::string::npos);
 }
 
+TEST(PlanFile, SizesThatNoModelOrEngineHasAreRefused) {
+  const Scratch scratch;
+  scratch.write("engine.toml", "[gradients]\nbytes = 1e300\n");
+  EXPECT_NE(refusal({"--cluster.engine", scratch / "engine.toml"})
+                .find("engine.toml:2: gradients.bytes = 1e+300 must be from 0.1 to 1000000"),
+            std::string::npos);
+  EXPECT_NE(refusal({"--model.layers", "65537"}).find("model.layers = 65537 must be from 1 to 65536"),
+            std::string::npos);
+}
+
 TEST(PlanFile, ItsPathsAreFromItsFolderAndThoseOfWordsFromTheWorkingDirectory) {
   namespace fs = std::filesystem;
   const Scratch scratch;

@@ -22,7 +22,8 @@ struct Resumption {
 // Returns the newest valid checkpoint of output.dir, which the ranks verify together, or copies in host
 // memory if they are of a later step. Throws InputError, the same on every rank, if all
 // checkpoints are damaged, the run had ended but has none, or the state does not fit these settings and this
-// data. Changes nothing on disk. Collective.
+// data. A run that finished without checkpoints, by the same model, data and training, is finished. Changes
+// nothing on disk. Collective.
 Resumption choose_state(const run::Run& run, const train::TokenData& data, comm::Communicator& world);
 
 // Settles options that depend on the number of ranks and on the resumed run: numerics.replicas and
