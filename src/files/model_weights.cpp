@@ -163,8 +163,9 @@ void ModelWeights::check(const model::Shape& shape) const {
   }
   const StoredTensor *embedding = find(model::kEmbeddingName), *output = find(model::kOutputName);
   if (shape.tied_embeddings && embedding && output && !are_equal(*embedding, *output))
-    faults.push_back(tensor_text(output->name) + " is not the " + tensor_text(embedding->name) +
-                     " that tie_word_embeddings says it is");
+    faults.push_back("the output matrix " + output->name +
+                     " is not the embedding's, but the model has tied embeddings; set model.tied_embeddings, "
+                     "or tie_word_embeddings of config.json, to false");
   if (!faults.empty()) throw InputError(shown(path_) + ": " + some_of(std::move(faults)));
 }
 

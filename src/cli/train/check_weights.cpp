@@ -25,7 +25,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kSampledTensors = 256, kSampledBytes = 4096;  // upper bounds; bytes are per tensor
-constexpr std::size_t kSampledPlaces = 256;                         // of two tensors that are compared
 
 // The model of the run, or of the config.json, that the weights are from. A run.toml in a folder that is no
 // run's says nothing of other files there; nor does one that is damaged.
@@ -38,32 +37,12 @@ std::optional<model::Shape> shape_of_source(const std::string& description) {
   return shape;
 }
 
-bool are_alike(const files::StoredTensor& a, const files::StoredTensor& b) {
-  if (a.type != b.type || a.bytes.size() != b.bytes.size()) return false;
-  const std::size_t step = std::max(kSampledBytes, a.bytes.size() / kSampledPlaces);
-  for (std::size_t begin = 0; begin < a.bytes.size(); begin += step) {
-    const std::size_t count = std::min(kSampledBytes, a.bytes.size() - begin);
-    if (!std::ranges::equal(a.bytes.subspan(begin, count), b.bytes.subspan(begin, count))) return false;
-  }
-  return true;
-}
-
-// Tied embeddings have no output matrix, so the file's own would be lost.
-void require_no_other_output(const model::Shape& run, const files::ModelWeights& weights) {
-  if (!run.tied_embeddings) return;
-  const files::StoredTensor* output = weights.find(model::kOutputName);
-  const files::StoredTensor* embedding = weights.find(model::kEmbeddingName);
-  if (output == nullptr || embedding == nullptr || are_alike(*output, *embedding)) return;
-  throw InputError(printable(weights.path(), 500) + ": the output matrix " + std::string(model::kOutputName) +
-                   " is not the embedding's, but the run has model.tied_embeddings = true; set it to false");
-}
-
 // Differences that do not show in tensor shapes would otherwise silently train another model. Weights of a
 // run may go on with other rotary positions: training on longer sequences does that.
 void require_same_model(const model::Shape& run, const files::ModelWeights& weights) {
   const std::string description = description_of(weights.path());
   const std::optional<model::Shape> source = shape_of_source(description);
-  if (!source) return require_no_other_output(run, weights);
+  if (!source) return;
   run::Options ours, theirs;
   ours.model.shape = run;
   theirs.model.shape = *source;
