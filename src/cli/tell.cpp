@@ -6,7 +6,6 @@
 #include "base/text.h"
 
 namespace penstock::cli {
-
 namespace {
 
 void tell_lines(const std::string& text) {

@@ -229,6 +229,16 @@ def gathers_without_a_common_file_system(hosts, program, steps):
         assert not any((hosts.folder / f"gathered-{host}").iterdir()), f"{host} has files"
 
 
+def finishes_once_without_checkpoints(hosts, program):
+    """Only rank 0's host can tell that the run is done."""
+    folder = hosts.folder / "done"
+    settings = {"more": apart(folder, host_with_it=hosts.names[0]), "output": "gather = true", "checkpoints": 0}
+    folder.mkdir()
+    for resume in (False, True):
+        assert hosts.run(program, "done", 3, resume=resume, **settings) == 0, hosts.said("done")
+    assert "finished  all 3 steps" in hosts.said("done"), hosts.said("done")
+
+
 def blames_no_rank_that_it_cannot_ask(hosts, program):
     """One rank is stopped, and only rank 0's host has the run directory: the rank that waits for it says so, and no rank more."""
     folder, stopped = hosts.folder / "unshared", hosts.names[3]
@@ -327,6 +337,7 @@ def main():
         overlay = refuses_a_directory_that_keeps_what_a_host_writes(hosts, program)
         refuses_another_build(hosts, program)
         gathers_without_a_common_file_system(hosts, program, steps)
+        finishes_once_without_checkpoints(hosts, program)
         blames_no_rank_that_it_cannot_ask(hosts, program)
         repeats_no_step_when_a_host_is_lost(hosts, program, steps)
         refuses_a_host_that_is_not_there(hosts, program)

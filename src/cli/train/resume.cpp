@@ -284,8 +284,9 @@ Resumption choose_state(const run::Run& run, const train::TokenData& data, comm:
   }
   if (auto copies = newest_copies(run.options, 0, world))
     return choose({std::move(copies->facts), std::move(copies->state), 0});
-  chosen.finished =
-      chosen.remarks.empty() && finished == run.options.train.steps && is_run_before(run.options);
+  chosen.finished = world.rank() == 0 && chosen.remarks.empty() && finished == run.options.train.steps &&
+                    is_run_before(run.options);
+  broadcast_from_first(chosen.finished, world);  // others may not see the directory
   if (chosen.finished) return chosen;
   const std::string lost = comm::broadcast_text(
       world.rank() == 0 ? loss_of_checkpoints(run.options.output.dir) : std::string(), 0, world);
